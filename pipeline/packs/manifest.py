@@ -1,0 +1,197 @@
+"""A pack's manifest: all that the code knows of its models.
+
+The JSON is read into the value objects below; a field that is missing or of the wrong kind is a
+PackError that names it. Roles are the code's own names for tensors ("audio", "kp_driving"); the
+manifest binds each to a tensor of the model by name.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Mapping, TypeVar
+
+from ..errors import PackError
+
+FORMAT = 1
+"""The manifest format that this version reads."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One file of the pack: size, hash, and where it comes from under which licence."""
+
+    bytes: int
+    sha256: str
+    licence: str
+    provenance: str
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A model's tensor. `shape` holds None where a side is free."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """One graph: its file, and its tensors by role. `variants`: other files of the same function by
+    name (for instance "float32"), for a second try after a bad frame."""
+
+    file: str
+    inputs: Mapping[str, Tensor]
+    outputs: Mapping[str, Tensor]
+    variants: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A picture size: side in pixels and the generator that makes it."""
+
+    size: int
+    generator: str
+
+
+class Section:
+    """One JSON object of the manifest, read field by field; errors name the path of the field."""
+
+    def __init__(self, data: Any, path: str) -> None:
+        if not isinstance(data, dict):
+            raise PackError(f"{path} must be an object; the pack's manifest is damaged or of another format")
+        self.data: dict[str, Any] = data
+        self.path = path
+
+    def fail(self, name: str, wanted: str) -> PackError:
+        return PackError(f"{self.path}.{name} must be {wanted}; the pack's manifest is damaged or of another format")
+
+    def __contains__(self, name: str) -> bool:
+        return self.data.get(name) is not None
+
+    def _get(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
+        value = self.data.get(name)
+        if not isinstance(value, kinds) or isinstance(value, bool) and kinds is not bool:
+            raise self.fail(name, wanted)
+        return value
+
+    def text(self, name: str) -> str:
+        value: str = self._get(name, str, "text")
+        return value
+
+    def integer(self, name: str) -> int:
+        value: int = self._get(name, int, "a whole number")
+        return value
+
+    def number(self, name: str) -> float:
+        return float(self._get(name, (int, float), "a number"))
+
+    def flag(self, name: str) -> bool:
+        value: bool = self._get(name, bool, "true or false")
+        return value
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        return tuple(float(v) for v in self._list(name, (int, float), "a list of numbers"))
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        return tuple(self._list(name, int, "a list of whole numbers"))
+
+    def _list(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> list[Any]:
+        value = self.data.get(name)
+        if not isinstance(value, list) or not all(isinstance(v, kinds) for v in value):
+            raise self.fail(name, wanted)
+        return value
+
+    def section(self, name: str) -> Section:
+        return Section(self.data.get(name), f"{self.path}.{name}")
+
+    def optional(self, name: str) -> Section | None:
+        return self.section(name) if name in self else None
+
+    def sections(self, name: str) -> dict[str, Section]:
+        inner = self.section(name)
+        return {key: Section(value, f"{inner.path}.{key}") for key, value in inner.data.items()}
+
+    def choice(self, name: str, *allowed: str) -> str:
+        value = self.text(name)
+        if value not in allowed:
+            raise self.fail(name, "one of " + ", ".join(allowed))
+        return value
+
+
+def _tensors(section: Section, name: str) -> dict[str, Tensor]:
+    tensors = {}
+    for role, entry in section.sections(name).items():
+        shape = entry.data.get("shape")
+        if not isinstance(shape, list) or not all(v is None or isinstance(v, int) for v in shape):
+            raise entry.fail("shape", "a list of whole numbers and nulls")
+        tensors[role] = Tensor(entry.text("name"), tuple(shape), entry.text("dtype"))
+    return tensors
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts that every pack has. Parts that only some code needs (speech, motion, crop, ...) stay
+    sections and are read by that code's own spec class."""
+
+    name: str
+    revision: str
+    licence: str
+    commercial_use: bool
+    files: Mapping[str, FileEntry]
+    models: Mapping[str, ModelSpec]
+    presets: Mapping[str, Preset]
+    root: Section
+
+    def model(self, name: str) -> ModelSpec:
+        try:
+            return self.models[name]
+        except KeyError:
+            raise PackError(f"pack {self.name} has no model {name!r}; choose another pack") from None
+
+    def preset(self, name: str) -> Preset:
+        try:
+            return self.presets[name]
+        except KeyError:
+            known = ", ".join(self.presets)
+            raise PackError(f"pack {self.name} has no preset {name!r}; choose one of: {known}") from None
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read and check a manifest.
+
+    Raises:
+        PackError: unreadable file, not JSON, another format, a field missing or of the wrong kind.
+    """
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise PackError(f"{path} cannot be read ({error.strerror}); is this the folder of a pack?") from error
+    except ValueError as error:
+        raise PackError(f"{path} is not JSON ({error}); fetch the pack again") from error
+    root = Section(data, path.parent.name)
+    if root.integer("format") != FORMAT:
+        raise PackError(f"{path} has format {data['format']}, this version reads {FORMAT}; update talkreel or the pack")
+    licence = root.section("licence")
+    return Manifest(
+        name=root.text("name"),
+        revision=root.text("revision"),
+        licence=licence.text("summary"),
+        commercial_use=licence.flag("commercial_use"),
+        files=_each(root, "files", lambda s: FileEntry(
+            s.integer("bytes"), s.text("sha256"), s.text("licence"), s.text("provenance"))),
+        models=_each(root, "models", lambda s: ModelSpec(
+            s.text("file"), _tensors(s, "inputs"), _tensors(s, "outputs"),
+            {k: str(v) for k, v in s.section("variants").data.items()} if "variants" in s else {})),
+        presets=_each(root, "presets", lambda s: Preset(s.integer("size"), s.text("generator")))
+        if "presets" in root else {},
+        root=root,
+    )
+
+
+def _each(root: Section, name: str, read: Callable[[Section], T]) -> dict[str, T]:
+    return {key: read(section) for key, section in root.sections(name).items()}
