@@ -1,0 +1,240 @@
+"""What the stages need to know of a pack, read once from its manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PackError
+from .manifest import Section
+from .pack import Pack
+
+F32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class SpeechSpec:
+    """The speech encoder's and the denoiser's frame (contracts.md §2, §3).
+
+    `reflect_pads`: samples of reflection on both sides of a window, one padding after the other.
+    `start_audio` [P, A], `start_motion` [P, V]: the context of the first window; `null_audio` [1, A].
+    `alpha`, `alpha_bar`: [steps + 1] float32, row 0 is step 0.
+    """
+
+    sample_rate: int
+    fps: float
+    window_frames: int
+    previous_frames: int
+    reflect_pads: tuple[int, ...]
+    motion_size: int
+    audio_size: int
+    guidance: float
+    start_audio: F32
+    start_motion: F32
+    null_audio: F32
+    alpha: F32
+    alpha_bar: F32
+
+    @property
+    def steps(self) -> int:
+        return len(self.alpha) - 1
+
+    @property
+    def window_samples(self) -> int:
+        return round(self.window_frames * self.sample_rate / self.fps)
+
+    @classmethod
+    def read(cls, pack: Pack) -> SpeechSpec:
+        """Raises PackError: a field is missing, or a table's file has another length."""
+        s = pack.section("speech")
+        frames, audio, motion = s.integer("previous_frames"), s.integer("audio_size"), s.integer("motion_size")
+        shapes = {"start_audio": (frames, audio), "start_motion": (frames, motion), "null_audio": (1, audio)}
+        tables, offset = {}, 0
+        values = pack.floats(s.text("conditioning"))
+        for name, shape in shapes.items():
+            size = shape[0] * shape[1]
+            if offset + size > len(values):
+                raise s.fail("conditioning", f"a file with {sum(a * b for a, b in shapes.values())} floats")
+            tables[name] = values[offset : offset + size].reshape(shape)
+            offset += size
+        schedule = pack.floats(s.text("schedule"))
+        if len(schedule) != 2 * (s.integer("steps") + 1):
+            raise s.fail("schedule", "a file with (steps + 1) x 2 floats")
+        return cls(
+            sample_rate=s.integer("sample_rate"),
+            fps=s.number("fps"),
+            window_frames=s.integer("window_frames"),
+            previous_frames=frames,
+            reflect_pads=s.integers("reflect_pads"),
+            motion_size=motion,
+            audio_size=audio,
+            guidance=s.number("guidance"),
+            alpha=schedule.reshape(-1, 2)[:, 0].copy(),
+            alpha_bar=schedule.reshape(-1, 2)[:, 1].copy(),
+            **tables,
+        )
+
+
+@dataclass(frozen=True)
+class MotionPart:
+    """Columns start..stop of the motion vector; decoded value = v * gain + offset."""
+
+    start: int
+    stop: int
+    gain: F32
+    offset: F32
+
+    def decode(self, motion: F32) -> F32:
+        """[M, V] -> [M, stop - start]."""
+        decoded: F32 = motion[:, self.start : self.stop] * self.gain + self.offset
+        return decoded
+
+
+@dataclass(frozen=True)
+class MotionLayout:
+    """What stands where in the motion vector (contracts.md §3, last points)."""
+
+    expression: MotionPart
+    scale: MotionPart
+    translation: MotionPart
+    pitch: MotionPart
+    yaw: MotionPart
+    roll: MotionPart
+
+    @classmethod
+    def read(cls, pack: Pack) -> MotionLayout:
+        """A part has `columns` [start, stop] and either `mean` and `std` or `min` and `max`: numbers, lists,
+        or names of lists in the JSON file `template` of the pack."""
+        s = pack.section("motion")
+        template = pack.json(s.text("template")) if "template" in s else {}
+        return cls(**{name: _part(part, template) for name, part in s.sections("parts").items()})
+
+
+def _part(section: Section, template: dict[str, Any]) -> MotionPart:
+    start, stop = section.integers("columns")
+
+    def values(name: str) -> F32:
+        value = section.data.get(name)
+        value = template.get(value) if isinstance(value, str) else value
+        array = np.asarray(value, np.float32).reshape(-1)
+        if value is None or len(array) not in (1, stop - start):
+            raise section.fail(name, f"a number, {stop - start} numbers, or the name of such in the template")
+        return np.broadcast_to(array, (stop - start,))
+
+    if "mean" in section:
+        return MotionPart(start, stop, values("std"), values("mean"))
+    low = values("min")
+    return MotionPart(start, stop, values("max") - low, low)
+
+
+@dataclass(frozen=True)
+class DrivingSpec:
+    """How motion becomes driving keypoints (contracts.md §4).
+
+    A part's rule: "relative" (to the film's first frame, added to the source's), "offset" (added to the
+    source's as it is) or "absolute" (replaces the source's).
+    `lip_points` follow `lip_rule` instead of the expression's.
+    """
+
+    rotation: str
+    expression: str
+    scale: str
+    translation: str
+    lip_points: tuple[int, ...]
+    lip_rule: str
+
+    @classmethod
+    def read(cls, pack: Pack) -> DrivingSpec:
+        s = pack.section("driving")
+        rules = {
+            name: s.choice(name, "relative", "offset", "absolute")
+            for name in ("rotation", "expression", "scale", "translation", "lip_rule")
+        }
+        return cls(lip_points=s.integers("lip_points"), **rules)
+
+    def check(self, keypoints: int) -> None:
+        """Raises PackError: a lip point is not among the keypoints."""
+        if any(not 0 <= point < keypoints for point in self.lip_points):
+            raise PackError(f"driving.lip_points must be below {keypoints}; the pack's manifest is damaged")
+
+
+@dataclass(frozen=True)
+class PoseBins:
+    """Head pose from bins: degrees = step * sum(i * softmax(logits)_i) + offset (contracts.md §4)."""
+
+    step: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """Which model finds the source keypoints, and from what.
+
+    `model`: its name; `input`: "landmarks" [1, 478, 3] or "image" [1, 3, S, S].
+    `bins`: how its pose outputs become degrees, or None where it gives `rotation` itself.
+    """
+
+    model: str
+    input: str
+    keypoints: int
+    bins: PoseBins | None
+
+    @classmethod
+    def read(cls, pack: Pack) -> SourceSpec:
+        s = pack.section("source")
+        bins = s.optional("pose_bins")
+        return cls(
+            model=s.text("model"),
+            input=s.choice("input", "landmarks", "image"),
+            keypoints=s.integer("keypoints"),
+            bins=PoseBins(bins.number("step"), bins.number("offset")) if bins else None,
+        )
+
+
+@dataclass(frozen=True)
+class KeyFrameSpec:
+    """Which frames the generator renders (contracts.md §6).
+
+    `fps`: default rate. `extra_percentile`: extras where the mouth's speed is above this percentile of the
+    film's. `extra_gap`: least distance of an extra to any other key frame, seconds.
+    """
+
+    fps: float
+    extra_percentile: float
+    extra_gap: float
+
+    @classmethod
+    def read(cls, pack: Pack) -> KeyFrameSpec:
+        s = pack.section("key_frames")
+        return cls(s.number("fps"), s.number("extra_percentile"), s.number("extra_gap_seconds"))
+
+
+@dataclass(frozen=True)
+class CheckSpec:
+    """Thresholds of the frame checks (contracts.md §6); pictures are 0..1.
+
+    `points`: the distance is taken over points x points. `samples`: at most so many strided values for
+    variance and extremes.
+    """
+
+    points: int
+    samples: int
+    least_variance: float
+    extreme: float
+    first_jump: float
+    jump: float
+
+    @classmethod
+    def read(cls, pack: Pack) -> CheckSpec:
+        s = pack.section("checks")
+        return cls(
+            points=s.integer("points"),
+            samples=s.integer("samples"),
+            least_variance=s.number("least_variance"),
+            extreme=s.number("extreme"),
+            first_jump=s.number("first_jump"),
+            jump=s.number("jump"),
+        )
