@@ -113,12 +113,14 @@ class Motion:
 class Source:
     """Source keypoints and what is this person's own (contracts.md §4).
 
+    `keypoints`: [K, 3] x_s = scale * (kp @ R + exp), with t_x and t_y added to x and y.
     `kp`: [K, 3] canonical keypoints; `rotation`: [3, 3]; `scale`: 1; `translation`: [3];
     `expression`: [K, 3] offsets in the canonical frame.
     `basis`: [E, K, 3] expression basis fitted to this face, or None where the motion holds offsets.
     `closed_mouth`: [K, 3] canonical offset that closes the mouth at rest, or None.
     """
 
+    keypoints: F32
     kp: F32
     rotation: F32
     scale: float
@@ -126,13 +128,6 @@ class Source:
     expression: F32
     basis: F32 | None = None
     closed_mouth: F32 | None = None
-
-    @property
-    def keypoints(self) -> F32:
-        """x_s [K, 3] = scale * (kp @ R + exp), then t_x, t_y added to x, y."""
-        x = self.scale * (self.kp @ self.rotation + self.expression)
-        x[:, :2] += self.translation[:2]
-        return x.astype(np.float32)
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,11 @@ class DrivingSpec:
     A part's rule: "relative" (to the film's first frame, added to the source's), "offset" (added to the
     source's as it is) or "absolute" (replaces the source's).
     `lip_points` follow `lip_rule` instead of the expression's.
+    `expression_frame`: "camera" adds the expression after the head's rotation (contracts.md §4), "head"
+    turns it with the head: x = scale * ((kp + exp) @ R).
     """
 
+    expression_frame: str
     rotation: str
     expression: str
     scale: str
@@ -153,7 +156,11 @@ class DrivingSpec:
             name: s.choice(name, "relative", "offset", "absolute")
             for name in ("rotation", "expression", "scale", "translation", "lip_rule")
         }
-        return cls(lip_points=s.integers("lip_points"), **rules)
+        return cls(
+            expression_frame=s.choice("expression_frame", "camera", "head"),
+            lip_points=s.integers("lip_points"),
+            **rules,
+        )
 
     def check(self, keypoints: int) -> None:
         """Raises PackError: a lip point is not among the keypoints."""

@@ -1,0 +1,105 @@
+"""Stage 8: is a frame good? And what to do when it is not (contracts.md §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ..errors import FirstFrameError
+from ..packs.specs import CheckSpec
+from ..values import F32, U8, KeyFrame, Repair
+from .generator import from_pixels, to_pixels
+
+
+def find_faults(image: F32, spec: CheckSpec) -> tuple[str, ...]:
+    """What is wrong with a frame by itself.
+
+    Args:
+        image: [3, S, S] float, RGB 0..1.
+
+    Returns:
+        Reasons, empty for a good frame: not finite, flat, extreme.
+    """
+    if not np.isfinite(image).all():
+        return ("values that are not finite",)
+    flat = image.reshape(-1)
+    samples = flat[:: max(1, -(-len(flat) // spec.samples))]
+    reasons = []
+    if float(samples.var()) < spec.least_variance:
+        reasons.append(f"flat (variance below {spec.least_variance:g})")
+    largest = float(np.abs(samples).max())
+    if largest > spec.extreme:
+        reasons.append(f"extreme (a value of {largest:.3g}, at most {spec.extreme:g})")
+    return tuple(reasons)
+
+
+def distance(image: F32, other: F32, points: int) -> float:
+    """Mean absolute difference over points x points a channel, evenly spaced from corner to corner."""
+    return float(np.abs(_thin(image, points) - _thin(other, points)).mean())
+
+
+def _thin(image: F32, points: int) -> F32:
+    rows = np.round(np.linspace(0, image.shape[1] - 1, points)).astype(np.int64)
+    columns = np.round(np.linspace(0, image.shape[2] - 1, points)).astype(np.int64)
+    return image[:, rows[:, None], columns[None]]
+
+
+def find_jump(image: F32, neighbour: F32, limit: float, points: int) -> tuple[str, ...]:
+    """Whether a frame differs too much from its neighbour ([3, S, S] both)."""
+    moved = distance(image, neighbour, points)
+    return (f"a jump against its neighbour ({moved:.2f}, at most {limit:g})",) if moved > limit else ()
+
+
+def checked_key_frames(
+    frames: Sequence[int],
+    keypoints: Callable[[int], F32],
+    attempts: Sequence[Callable[[F32], F32]],
+    portrait: U8,
+    spec: CheckSpec,
+    *,
+    last: KeyFrame | None = None,
+    on_repair: Callable[[Repair], None] = lambda repair: None,
+) -> Iterator[KeyFrame]:
+    """Render key frames in order, each checked by itself and against the last good one.
+
+    A bad frame is rendered once more by the next attempt; bad again, the last good frame is carried on.
+    A frame's verdict depends on the frame and on the last good one before it alone, so frames may be
+    divided among workers: who begins in mid-film hands in `last`, the settled key frame before.
+
+    Args:
+        frames: numbers of the key frames, rising.
+        keypoints: frame number -> driving keypoints [K, 3].
+        attempts: renderers, keypoints -> [3, S, S]; the first for the first try, the second (or the first
+            again where there is no other) for the second.
+        portrait: [S, S, 3] uint8, what the film's first frame is compared with.
+        last: the settled key frame before frames[0], None at the film's start.
+        on_repair: told of every frame that was not good at once.
+
+    Raises:
+        FirstFrameError: the film's first frame is bad twice.
+    """
+    for frame in frames:
+        points = keypoints(frame)
+        neighbour = from_pixels(portrait if last is None else last.image)
+        limit = spec.first_jump if last is None else spec.jump
+        reasons: tuple[str, ...] = ()
+        for attempt in (attempts[0], attempts[min(1, len(attempts) - 1)]):
+            image = attempt(points)
+            faults = find_faults(image, spec) or find_jump(image, neighbour, limit, spec.points)
+            if not faults:
+                if reasons:
+                    on_repair(Repair(frame, "rendered again", reasons))
+                last = KeyFrame(frame, to_pixels(image), points)
+                break
+            reasons += faults
+        else:
+            if last is None:
+                raise FirstFrameError(
+                    f"frame {frame}, the film's first, is bad after two renderings: {reasons[-1]}; "
+                    "try another preset or pack, and check the model's files (talkreel doctor)",
+                    reasons,
+                )
+            on_repair(Repair(frame, "carried on", reasons))
+            last = KeyFrame(frame, last.image, last.keypoints)
+        yield last
