@@ -13,8 +13,7 @@ def degrees_from_bins(logits: F32, bins: PoseBins) -> F32:
     weights = np.exp(logits - logits.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
     expected = (weights * np.arange(logits.shape[-1], dtype=np.float32)).sum(-1)
-    degrees: F32 = (bins.step * expected + bins.offset).astype(np.float32)
-    return degrees
+    return np.asarray(bins.step * expected + bins.offset, np.float32)
 
 
 def rotation_matrix(angles: F32) -> F32:

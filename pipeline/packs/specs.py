@@ -89,8 +89,7 @@ class MotionPart:
 
     def decode(self, motion: F32) -> F32:
         """[M, V] -> [M, stop - start]."""
-        decoded: F32 = motion[:, self.start : self.stop] * self.gain + self.offset
-        return decoded
+        return motion[:, self.start : self.stop] * self.gain + self.offset
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ class Model(Protocol):
     def provider(self) -> str:
         """Execution provider that runs it, as ONNX Runtime names it."""
 
+    def side(self, role: str) -> int:
+        """Length of the last axis of an input, as the manifest gives it."""
+
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once; arrays by role."""
 
@@ -97,6 +100,12 @@ class Session:
     @property
     def provider(self) -> str:
         return str(self._session.get_providers()[0])
+
+    def side(self, role: str) -> int:
+        side = self._spec.inputs[role].shape[-1]
+        if side is None:
+            raise PackError(f"{self._path}: input {role!r} needs a fixed size in the manifest")
+        return side
 
     def _check(self, kind: str, wanted: Mapping[str, Tensor], found: list[Any]) -> None:
         shapes = {node.name: node.shape for node in found}

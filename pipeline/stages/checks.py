@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import FirstFrameError
 from ..packs.specs import CheckSpec
 from ..values import F32, U8, KeyFrame, Repair
-from .generator import from_pixels, to_pixels
+from .generator import to_pixels
 
 
 def find_faults(image: F32, spec: CheckSpec) -> tuple[str, ...]:
@@ -34,21 +35,25 @@ def find_faults(image: F32, spec: CheckSpec) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def distance(image: F32, other: F32, points: int) -> float:
-    """Mean absolute difference over points x points a channel, evenly spaced from corner to corner."""
-    return float(np.abs(_thin(image, points) - _thin(other, points)).mean())
+def find_jump(image: F32, neighbour: U8, limit: float, points: int) -> tuple[str, ...]:
+    """Whether a frame differs too much from its neighbour.
 
+    The distance is the mean absolute difference over points x points a channel, evenly spaced from
+    corner to corner, nearest pixel; so the two may differ in size.
 
-def _thin(image: F32, points: int) -> F32:
-    rows = np.round(np.linspace(0, image.shape[1] - 1, points)).astype(np.int64)
-    columns = np.round(np.linspace(0, image.shape[2] - 1, points)).astype(np.int64)
-    return image[:, rows[:, None], columns[None]]
-
-
-def find_jump(image: F32, neighbour: F32, limit: float, points: int) -> tuple[str, ...]:
-    """Whether a frame differs too much from its neighbour ([3, S, S] both)."""
-    moved = distance(image, neighbour, points)
+    Args:
+        image: [3, S, S] float, RGB 0..1. neighbour: [S', S', 3] uint8.
+    """
+    other = neighbour[_spread(neighbour.shape[0], neighbour.shape[1], points)].astype(np.float32) / 255
+    rows, columns = _spread(image.shape[1], image.shape[2], points)
+    moved = float(np.abs(image[:, rows, columns] - other.transpose(2, 0, 1)).mean())
     return (f"a jump against its neighbour ({moved:.2f}, at most {limit:g})",) if moved > limit else ()
+
+
+def _spread(height: int, width: int, points: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows = np.round(np.linspace(0, height - 1, points)).astype(np.int64)
+    columns = np.round(np.linspace(0, width - 1, points)).astype(np.int64)
+    return rows[:, None], columns[None]
 
 
 def checked_key_frames(
@@ -81,7 +86,7 @@ def checked_key_frames(
     """
     for frame in frames:
         points = keypoints(frame)
-        neighbour = from_pixels(portrait if last is None else last.image)
+        neighbour = portrait if last is None else last.image
         limit = spec.first_jump if last is None else spec.jump
         reasons: tuple[str, ...] = ()
         for attempt in (attempts[0], attempts[min(1, len(attempts) - 1)]):

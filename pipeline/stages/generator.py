@@ -32,8 +32,3 @@ def generate(appearance: Appearance, keypoints: F32, model: Model) -> F32:
 def to_pixels(image: F32) -> U8:
     """[3, S, S] float 0..1 -> [S, S, 3] uint8, rounded, clipped."""
     return np.ascontiguousarray((np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0))
-
-
-def from_pixels(pixels: U8) -> F32:
-    """[S, S, 3] uint8 -> [3, S, S] float32 0..1."""
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1), np.float32) / np.float32(255)

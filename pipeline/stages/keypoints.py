@@ -32,8 +32,7 @@ def at_film_frames(motion: Motion, fps: Fraction, count: int) -> Motion:
 
     def mixed(rows: F32) -> F32:
         weight = part.reshape(-1, *[1] * (rows.ndim - 1))
-        result: F32 = rows[low] * (1 - weight) + rows[high] * weight
-        return result
+        return rows[low] * (1 - weight) + rows[high] * weight
 
     return Motion(
         expression=mixed(motion.expression),
@@ -47,13 +46,12 @@ def at_film_frames(motion: Motion, fps: Fraction, count: int) -> Motion:
 def expression_offsets(source: Source, motion: Motion, frame: int) -> F32:
     """Expression of one frame as canonical keypoint offsets: [K, 3].
 
-    One frame at a time, since a matrix product's last bit may depend on how many rows it has.
+    One frame at a time and not through BLAS, whose last bit may depend on rows and threads.
     """
     row = motion.expression[frame]
     if source.basis is None:
         return row.reshape(-1, 3)
-    offsets: F32 = (row @ source.basis.reshape(len(source.basis), -1)).reshape(-1, 3)
-    return offsets
+    return np.einsum("e,ekc->kc", row, source.basis)
 
 
 def driving_keypoints(
@@ -105,7 +103,7 @@ def driving_keypoints(
 def stitch(keypoints: F32, driving: F32, model: Model) -> F32:
     """Add the stitching network's keypoint deltas and its shift of x and y to the driving keypoints [K, 3]."""
     flat = np.concatenate([keypoints.reshape(1, -1), driving.reshape(1, -1)], 1)
-    delta = model.run({"keypoints": flat})["delta"].reshape(-1)
+    delta = np.asarray(model.run({"keypoints": flat})["delta"], np.float32).reshape(-1)
     stitched = driving + delta[:-2].reshape(driving.shape)
     stitched[:, :2] += delta[-2:]
     return stitched.astype(np.float32)
@@ -116,8 +114,7 @@ def _ruled(rule: str, own: F32 | float, value: F32, change: F32, *, product: boo
     if rule == "absolute":
         return value
     step = change if rule == "relative" else value
-    result: F32 = np.asarray(own * step if product else own + step, np.float32)
-    return result
+    return np.asarray(own * step if product else own + step, np.float32)
 
 
 def _rotation(source: Source, motion: Motion, frame: int, spec: DrivingSpec) -> F32:
@@ -145,9 +142,9 @@ def _place(
     source: Source, spec: DrivingSpec, rotation: F32, exp: F32, scale: F32 | float, translation: F32
 ) -> F32:
     if spec.expression_frame == "head":
-        points = (source.kp + exp) @ rotation
+        turned = (source.kp + exp) @ rotation
     else:
-        points = source.kp @ rotation + exp
-    points = scale * points
+        turned = source.kp @ rotation + exp
+    points: F32 = np.asarray(scale * turned, np.float32)
     points[:, :2] += translation[:2]
-    return np.asarray(points, np.float32)
+    return points

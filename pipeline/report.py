@@ -1,0 +1,98 @@
+"""What happened while a film was made."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from typing import Any
+
+from .values import Repair
+
+
+@dataclass
+class StageRecord:
+    """One stage: seconds spent in it (stages overlap, so they may sum to more than the whole), and the
+    execution provider where a model ran."""
+
+    seconds: float = 0.0
+    provider: str | None = None
+
+
+@dataclass
+class FrameCounts:
+    """Frames in all, rendered by the generator, and made between key frames."""
+
+    total: int = 0
+    key_frames: int = 0
+    interpolated: int = 0
+
+
+def versions() -> dict[str, str]:
+    """Versions of what makes the film."""
+    found = {"talkreel": version_of("talkreel"), "python": platform.python_version()}
+    for name in ("numpy", "av", "pillow", "onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino"):
+        if (version := version_of(name)) != "not installed":
+            found[name] = version
+    return found
+
+
+def version_of(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def peak_memory() -> int:
+    """Largest resident size of this process so far, bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@dataclass
+class Report:
+    """What `render` returns and `--report` writes."""
+
+    pack: str = ""
+    pack_revision: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=versions)
+    stages: dict[str, StageRecord] = field(default_factory=dict)
+    frames: FrameCounts = field(default_factory=FrameCounts)
+    repairs: list[Repair] = field(default_factory=list)
+    portrait: dict[str, Any] = field(default_factory=dict)
+    film: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    synthetic: str | None = None
+    threads: int = 0
+    seconds: float = 0.0
+    peak_memory: int = 0
+
+    @contextmanager
+    def timing(self, stage: str, provider: str | None = None) -> Iterator[None]:
+        """Add the time spent inside to a stage."""
+        record = self.stages.setdefault(stage, StageRecord())
+        if provider is not None:
+            record.provider = provider
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            record.seconds += time.perf_counter() - start
+
+    def to_json(self) -> dict[str, Any]:
+        data = asdict(self)
+        repairs = data.pop("repairs")
+        for kind in ("rendered again", "carried on"):
+            data["frames"][kind.replace(" ", "_")] = [
+                {"frame": repair["index"], "reasons": list(repair["reasons"])}
+                for repair in repairs
+                if repair["kind"] == kind
+            ]
+        return data

@@ -1,0 +1,116 @@
+"""What a user chooses for one film: checked once, JSON both ways."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from .errors import SettingsError
+
+Rgb = tuple[int, int, int]
+
+MID_GREY: Rgb = (128, 128, 128)
+FRAMES = ("portrait", "crop")
+NAMED_RATES = {"23.976": "24000/1001", "23.98": "24000/1001", "29.97": "30000/1001", "59.94": "60000/1001"}
+"""Television's rates are fractions of 1001; their usual short names would drift."""
+
+
+def parse_fps(text: str | int | float | Fraction) -> Fraction:
+    """A frame rate: "25", "12.5", "30000/1001", or television's short names.
+
+    Raises:
+        SettingsError: not a rate from 1 to 60.
+    """
+    try:
+        rate = Fraction(NAMED_RATES.get(str(text), str(text)))
+    except (ValueError, ZeroDivisionError):
+        raise SettingsError(f"fps {text!r} is not a number; give for instance 25, 29.97 or 30000/1001") from None
+    if not 1 <= rate <= 60:
+        raise SettingsError(f"fps {text} is out of range; give a rate from 1 to 60")
+    return rate
+
+
+def parse_background(text: str) -> Rgb:
+    """A colour: "#808080", "808080", "128,128,128", or a name that Pillow knows.
+
+    Raises:
+        SettingsError: none of these.
+    """
+    from PIL import ImageColor
+
+    try:
+        if "," in text:
+            red, green, blue = (int(part) for part in text.split(","))
+            return _checked_rgb((red, green, blue))
+        bare = len(text) in (3, 6) and all(c in "0123456789abcdefABCDEF" for c in text)
+        red, green, blue = ImageColor.getrgb(f"#{text}" if bare else text)[:3]
+        return red, green, blue
+    except (ValueError, TypeError):
+        raise SettingsError(f"background {text!r} is not a colour; give for instance grey, #808080 or 128,128,128") from None
+
+
+def _checked_rgb(value: Rgb) -> Rgb:
+    if len(value) != 3 or not all(isinstance(v, int) and 0 <= v <= 255 for v in value):
+        raise SettingsError(f"background {value} is not a colour; give three whole numbers from 0 to 255")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One film's settings.
+
+    preset: a picture size of the pack: "preview" (256 px) or "quality" (512 px).
+    fps: the film's frame rate, 1 to 60, exact.
+    keyframe_fps: rate of the frames that the generator renders, above 0; None = the pack's default.
+    seed: of the motion; 0 to 2^63 - 1.
+    strength: of the motion; 0 to 2, 1 as it is.
+    guidance: of the diffusion sampler, 0 to 10; None = the pack's default.
+    frame: "portrait" (the whole picture) or "crop" (the square that the generator makes).
+    max_side: long side of a portrait film at most, in pixels; 64 to 4096.
+    face: which face, from 1, left to right; None = the only one.
+    background: RGB behind transparent pictures.
+    synthetic_note: whether the film's metadata say that it is synthetic.
+    """
+
+    preset: str = "quality"
+    fps: Fraction = Fraction(25)
+    keyframe_fps: float | None = None
+    seed: int = 0
+    strength: float = 1.0
+    guidance: float | None = None
+    frame: str = "portrait"
+    max_side: int = 1280
+    face: int | None = None
+    background: Rgb = MID_GREY
+    synthetic_note: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fps", parse_fps(self.fps))
+        object.__setattr__(self, "background", _checked_rgb(tuple(self.background)))  # type: ignore[arg-type]
+        self._within("keyframe_fps", self.keyframe_fps, 0.1, 60)
+        self._within("seed", self.seed, 0, 2**63 - 1)
+        self._within("strength", self.strength, 0, 2)
+        self._within("guidance", self.guidance, 0, 10)
+        self._within("max_side", self.max_side, 64, 4096)
+        self._within("face", self.face, 1, 1000)
+        if self.frame not in FRAMES:
+            raise SettingsError(f"frame {self.frame!r} is unknown; give one of: {', '.join(FRAMES)}")
+
+    def _within(self, name: str, value: float | None, low: float, high: float) -> None:
+        if value is None:
+            return
+        if not isinstance(value, (int, float)) or not math.isfinite(value) or not low <= value <= high:
+            raise SettingsError(f"{name} {value} is out of range; give a value from {low} to {high}")
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "fps": str(self.fps), "background": list(self.background)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Settings:
+        """Raises SettingsError: an unknown name or a value out of range."""
+        unknown = set(data) - {field.name for field in fields(cls)}
+        if unknown:
+            raise SettingsError(f"unknown settings: {', '.join(sorted(unknown))}; is the sender of a newer version?")
+        return cls(**data)
