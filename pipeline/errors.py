@@ -21,7 +21,8 @@ line prints it and exits with `exit_code`; extra fields are for programs.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels of the stored picture."""

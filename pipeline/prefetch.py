@@ -50,6 +50,3 @@ def prefetched(items: Iterable[T], depth: int) -> Iterator[T]:
     finally:
         stop.set()
         maker.join()
-
-
-

@@ -48,7 +48,8 @@ def parse_background(text: str) -> Rgb:
         red, green, blue = ImageColor.getrgb(f"#{text}" if bare else text)[:3]
         return red, green, blue
     except (ValueError, TypeError):
-        raise SettingsError(f"background {text!r} is not a colour; give for instance grey, #808080 or 128,128,128") from None
+        hint = "give for instance grey, #808080 or 128,128,128"
+        raise SettingsError(f"background {text!r} is not a colour; {hint}") from None
 
 
 def _checked_rgb(value: Rgb) -> Rgb:

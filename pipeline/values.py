@@ -6,8 +6,8 @@ in another process. Arrays are not changed after they were handed on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Mapping
 
 import numpy as np
 from numpy.typing import NDArray

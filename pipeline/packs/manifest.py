@@ -8,9 +8,10 @@ manifest binds each to a tensor of the model by name.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Mapping, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import PackError
 
@@ -75,7 +76,7 @@ class Section:
 
     def _get(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
         value = self.data.get(name)
-        if not isinstance(value, kinds) or isinstance(value, bool) and kinds is not bool:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
             raise self.fail(name, wanted)
         return value
 
@@ -182,13 +183,24 @@ def read_manifest(path: Path) -> Manifest:
         revision=root.text("revision"),
         licence=licence.text("summary"),
         commercial_use=licence.flag("commercial_use"),
-        files=_each(root, "files", lambda s: FileEntry(
-            s.integer("bytes"), s.text("sha256"), s.text("licence"), s.text("provenance"))),
-        models=_each(root, "models", lambda s: ModelSpec(
-            s.text("file"), _tensors(s, "inputs"), _tensors(s, "outputs"),
-            {k: str(v) for k, v in s.section("variants").data.items()} if "variants" in s else {})),
+        files=_each(
+            root,
+            "files",
+            lambda s: FileEntry(s.integer("bytes"), s.text("sha256"), s.text("licence"), s.text("provenance")),
+        ),
+        models=_each(
+            root,
+            "models",
+            lambda s: ModelSpec(
+                s.text("file"),
+                _tensors(s, "inputs"),
+                _tensors(s, "outputs"),
+                {k: str(v) for k, v in s.section("variants").data.items()} if "variants" in s else {},
+            ),
+        ),
         presets=_each(root, "presets", lambda s: Preset(s.integer("size"), s.text("generator")))
-        if "presets" in root else {},
+        if "presets" in root
+        else {},
         root=root,
     )
 

@@ -86,7 +86,9 @@ class Pack:
             with self.path(name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             if digest != entry.sha256:
-                raise PackError(f"pack {self.name}: {self.path(name)} is damaged (SHA-256 {digest[:12]}…); fetch it again")
+                raise PackError(
+                    f"pack {self.name}: {self.path(name)} is damaged (SHA-256 {digest[:12]}…); fetch it again"
+                )
 
     @cached_property
     def identity(self) -> str:

@@ -6,10 +6,11 @@ ONNX Runtime is imported late, so that a missing build is one clear error and no
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Mapping, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def onnxruntime() -> ModuleType:
     except ImportError as error:
         raise RuntimeMissingError(INSTALL_HINT) from error
     if not hasattr(module, "InferenceSession"):  # the folder is left behind when one of two builds is removed
-        raise RuntimeMissingError("onnxruntime is damaged (two builds were installed); remove both, then: " + INSTALL_HINT)
+        raise RuntimeMissingError("onnxruntime is damaged (two builds together?); remove them, then: " + INSTALL_HINT)
     return module
 
 
@@ -114,7 +115,7 @@ class Session:
                 raise PackError(f"{self._path} has no {kind} {tensor.name!r}; the manifest does not fit the graph")
             shape = shapes[tensor.name]
             same = len(shape) == len(tensor.shape) and all(
-                a is None or not isinstance(b, int) or a == b for a, b in zip(tensor.shape, shape)
+                a is None or not isinstance(b, int) or a == b for a, b in zip(tensor.shape, shape, strict=True)
             )
             if not same:
                 raise PackError(
@@ -135,7 +136,7 @@ class Session:
             outputs = self._session.run(self._output_names, feed)
         except Exception as error:
             raise ModelError(f"{self._path.name} failed while running ({_first_line(error)})") from error
-        return dict(zip(self._spec.outputs, outputs))
+        return dict(zip(self._spec.outputs, outputs, strict=True))
 
 
 def _first_line(error: Exception) -> str:

@@ -79,9 +79,7 @@ def driving_keypoints(
     """
     exp = _expression(source, motion, frame, spec)
     rotation = _rotation(source, motion, frame, spec)
-    scale = _ruled(
-        spec.scale, source.scale, motion.scale[frame], motion.scale[frame] / motion.scale[0], product=True
-    )
+    scale = _ruled(spec.scale, source.scale, motion.scale[frame], motion.scale[frame] / motion.scale[0], product=True)
     translation = _ruled(
         spec.translation,
         source.translation,
@@ -129,7 +127,7 @@ def _rotation(source: Source, motion: Motion, frame: int, spec: DrivingSpec) -> 
 def _expression(source: Source, motion: Motion, frame: int, spec: DrivingSpec) -> F32:
     value = expression_offsets(source, motion, frame)
     first = expression_offsets(source, motion, 0) if "relative" in (spec.expression, spec.lip_rule) else value
-    exp = np.array(_ruled(spec.expression, source.expression, value, value - first))
+    exp: F32 = np.array(_ruled(spec.expression, source.expression, value, value - first), np.float32)
     if spec.lip_rule != spec.expression:
         lips = list(spec.lip_points)
         exp[lips] = _ruled(spec.lip_rule, source.expression, value, value - first)[lips]
@@ -138,9 +136,7 @@ def _expression(source: Source, motion: Motion, frame: int, spec: DrivingSpec) -
     return exp
 
 
-def _place(
-    source: Source, spec: DrivingSpec, rotation: F32, exp: F32, scale: F32 | float, translation: F32
-) -> F32:
+def _place(source: Source, spec: DrivingSpec, rotation: F32, exp: F32, scale: F32 | float, translation: F32) -> F32:
     if spec.expression_frame == "head":
         turned = (source.kp + exp) @ rotation
     else:

@@ -1,0 +1,110 @@
+"""`talkreel doctor`: what this machine has, and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+
+from ..errors import TalkreelError
+from ..packs.store import open_pack, shipped_packs
+from ..report import version_of, versions
+from ..runtime.session import RuntimeOptions, onnxruntime
+
+ENCODERS = ("libvpx-vp9", "libopus")
+"""What a film needs; PyAV's wheels bring both."""
+
+DECODERS = ("aac", "mp3", "opus", "vorbis", "flac", "pcm_s16le")
+
+
+class DoctorCommand:
+    """Look at the machine; exit code 1 when something needed is missing."""
+
+    help = "say what this machine has and what is missing"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="as JSON")
+
+    def run(self, args: argparse.Namespace) -> int:
+        found, problems = examine()
+        if args.json:
+            print(json.dumps({**found, "problems": problems}, indent=2))
+        else:
+            for name, value in found.items():
+                print(f"{name + ':':<12} {_text(value)}")
+            for problem in problems:
+                print(f"MISSING: {problem}")
+            if not problems:
+                print("Nothing is missing.")
+        return 1 if problems else 0
+
+
+def examine() -> tuple[dict[str, Any], list[str]]:
+    """What is here, by topic, and one line for everything that is wrong, with its cure."""
+    problems: list[str] = []
+
+    def tried(look: Callable[[], Any]) -> Any:
+        try:
+            return look()
+        except TalkreelError as error:
+            problems.append(str(error))
+            return "not usable"
+
+    found = {
+        "versions": versions(),
+        "machine": {"system": platform.platform(), "cpu": _cpu_name()},
+        "threads": RuntimeOptions().thread_count,
+        "memory": _memory(),
+        "providers": tried(lambda: list(onnxruntime().get_available_providers())),
+        "codecs": _codecs(problems),
+        "packs": {name: tried(lambda name=name: _pack(name)) for name in shipped_packs()},
+    }
+    builds = [d for d in ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino") if version_of(d) != "not installed"]
+    if len(builds) > 1:
+        problems.append(f"two builds of onnxruntime ({', '.join(builds)}) break each other; uninstall all, install one")
+    return found, problems
+
+
+def _pack(name: str) -> str:
+    pack = open_pack(name)
+    pack.verify()
+    size = sum(entry.bytes for entry in pack.manifest.files.values())
+    return f"revision {pack.revision}, {size / 1e6:.1f} MB, hashes good, {pack.manifest.licence}"
+
+
+def _codecs(problems: list[str]) -> dict[str, str]:
+    found = {}
+    for names, mode in ((ENCODERS, "w"), (DECODERS, "r")):
+        for name in names:
+            try:
+                av.Codec(name, mode)  # type: ignore[arg-type]
+                found[name] = "yes"
+            except av.codec.codec.UnknownCodecError:
+                found[name] = "no"
+                problems.append(f"PyAV has no {name}; reinstall av from its wheel: pip install --force-reinstall av")
+    return found
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def _memory() -> str:
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return f"{pages / 2**30:.1f} GiB"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key} {item}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

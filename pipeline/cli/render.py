@@ -1,0 +1,110 @@
+"""`talkreel render`: a film in this process."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ..errors import SettingsError
+from ..packs.store import DEFAULT_PACK
+from ..render import render
+from ..report import Report
+from ..runtime.session import RuntimeOptions
+from ..settings import FRAMES, Settings, parse_background, parse_fps
+from .progress import StageProgress
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """The arguments that become `Settings`; every command that makes films has them."""
+    defaults = Settings()
+    parser.add_argument("--preset", default=defaults.preset, help="preview (256 px) or quality (512 px, default)")
+    parser.add_argument("--fps", default=str(defaults.fps), help="film's frame rate, 1 to 60 (default 25)")
+    parser.add_argument(
+        "--keyframe-fps", type=float, metavar="FPS", help="rate of rendered frames (default: the pack's)"
+    )
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="another seed, other head motion (default 0)")
+    parser.add_argument("--strength", type=float, default=defaults.strength, help="of the motion, 0 to 2 (default 1)")
+    parser.add_argument("--guidance", type=float, help="how strongly the sound leads (default: the pack's)")
+    parser.add_argument(
+        "--frame", choices=FRAMES, default=defaults.frame, help="the whole picture (default) or the face's square"
+    )
+    parser.add_argument(
+        "--max-side", type=int, default=defaults.max_side, metavar="PX",
+        help="long side of a portrait film at most (default 1280)",
+    )  # fmt: skip
+    parser.add_argument("--face", type=int, metavar="N", help="which face, from 1, left to right")
+    parser.add_argument("--background", default="#808080", help="colour behind transparent pictures (default grey)")
+    parser.add_argument(
+        "--no-synthetic-note", dest="synthetic_note", action="store_false",
+        help="leave the note 'this video is synthetic' out of the film's metadata",
+    )  # fmt: skip
+
+
+def read_settings(args: argparse.Namespace) -> Settings:
+    """Raises SettingsError: a value is out of its range."""
+    return Settings(
+        preset=args.preset,
+        fps=parse_fps(args.fps),
+        keyframe_fps=args.keyframe_fps,
+        seed=args.seed,
+        strength=args.strength,
+        guidance=args.guidance,
+        frame=args.frame,
+        max_side=args.max_side,
+        face=args.face,
+        background=parse_background(args.background),
+        synthetic_note=args.synthetic_note,
+    )
+
+
+class RenderCommand:
+    """Make a film of a portrait and a voice recording."""
+
+    help = "turn a portrait and a voice recording into a WebM"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("portrait", metavar="PORTRAIT", type=Path, help="picture with a face")
+        parser.add_argument("audio", metavar="AUDIO", type=Path, help="voice recording, or a video with one")
+        parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.webm", help="the film")
+        add_settings(parser)
+        parser.add_argument("--pack", default=DEFAULT_PACK, help="models: a pack's name or folder")
+        parser.add_argument("--threads", type=int, help="threads a model (default: every core)")
+        parser.add_argument("--report", type=Path, metavar="FILE.json", help="write what happened")
+        parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
+
+    def run(self, args: argparse.Namespace) -> int:
+        settings = read_settings(args)
+        if args.threads is not None and not 1 <= args.threads <= 1024:
+            raise SettingsError(f"threads {args.threads} is out of range; give a number from 1 to 1024")
+        with StageProgress(quiet=args.quiet) as progress:
+            report = render(
+                args.portrait,
+                args.audio,
+                args.output,
+                settings,
+                pack=args.pack,
+                options=RuntimeOptions(threads=args.threads),
+                on_progress=progress,
+            )
+        if args.report:
+            args.report.write_text(json.dumps(report.to_json(), indent=2) + "\n", "utf-8")
+        if not args.quiet:
+            print(summary(args.output, report), file=sys.stderr)
+        return 0
+
+
+def summary(output: Path, report: Report) -> str:
+    """A few lines on the film: size, length, speed, and whatever deserves saying."""
+    film, frames = report.film, report.frames
+    lines = [
+        f"{output}: {film['width']}x{film['height']}, {film['video_seconds']:.2f} s, "
+        f"{frames.total} frames ({frames.key_frames} rendered), made in {report.seconds:.1f} s",
+        *report.notes,
+    ]
+    for kind in ("rendered again", "carried on"):
+        numbers = [str(repair.index) for repair in report.repairs if repair.kind == kind]
+        if numbers:
+            lines.append(f"{len(numbers)} bad frames {kind}: {', '.join(numbers)}")
+    return "\n".join(lines)

