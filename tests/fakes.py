@@ -1,0 +1,26 @@
+"""Stand-ins for what a unit needs and does not test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+class FakeModel:
+    """A model that is a function of its named inputs; counts its runs."""
+
+    provider = "FakeExecutionProvider"
+
+    def __init__(self, function: Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]], side: int = 256) -> None:
+        self.function = function
+        self.runs = 0
+        self._side = side
+
+    def side(self, role: str) -> int:
+        return self._side
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        self.runs += 1
+        return self.function(inputs)
