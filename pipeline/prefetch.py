@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE = 0.1
+"""Seconds after which a maker that waits for room looks whether it was stopped."""
 
-def prefetched(items: Iterable[T], depth: int) -> Iterator[T]:
+
+def prefetched(items: Iterator[T], depth: int) -> Generator[T, None, None]:
     """The same items in the same order, made by a thread at most `depth` ahead.
 
-    An exception of the maker is raised where the item would have come. A consumer that stops early
-    (closes this generator) stops the maker after the item at hand; nothing runs on behind.
+    An exception of the maker is raised where the item would have come. When the consumer stops early
+    (closes this generator), the maker ends after the item at hand and the source is closed by its thread.
     """
     ready: queue.Queue[tuple[bool, T | BaseException | None]] = queue.Queue(depth)
     stop = threading.Event()
@@ -22,7 +25,7 @@ def prefetched(items: Iterable[T], depth: int) -> Iterator[T]:
     def put(entry: tuple[bool, T | BaseException | None]) -> bool:
         while not stop.is_set():
             try:
-                ready.put(entry, timeout=0.1)
+                ready.put(entry, timeout=PATIENCE)
                 return True
             except queue.Full:
                 continue
@@ -36,6 +39,9 @@ def prefetched(items: Iterable[T], depth: int) -> Iterator[T]:
             put((False, None))
         except BaseException as error:
             put((False, error))
+        finally:
+            if isinstance(items, Generator):
+                items.close()
 
     maker = threading.Thread(target=make, name="prefetch", daemon=True)
     maker.start()

@@ -1,0 +1,75 @@
+"""Sessions: tensors by role, checked against the graph, errors in one line."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import ModelError, PackError, RuntimeMissingError
+from pipeline.packs.embedded.authoring.writer import Graph
+from pipeline.packs.manifest import ModelSpec, Tensor
+from pipeline.packs.store import open_pack
+from pipeline.runtime.models import Models
+from pipeline.runtime.session import RuntimeOptions, Session
+
+SPEC = ModelSpec(
+    "double.onnx",
+    {"value": Tensor("x", (1, 3), "float32")},
+    {"result": Tensor("y", (1, 3), "float32")},
+    {},
+)
+OPTIONS = RuntimeOptions(threads=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    graph = Graph("double")
+    graph.output("y", graph.input("x", [1, 3]) * 2, [1, 3])
+    graph.save(tmp_path / "double.onnx")
+    return tmp_path / "double.onnx"
+
+
+def test_runs_by_role(path: Path) -> None:
+    session = Session(path, SPEC, OPTIONS)
+    outputs = session.run({"value": np.array([[1, 2, 3]], np.float32)})
+    np.testing.assert_array_equal(outputs["result"], [[2, 4, 6]])
+    assert session.provider == "CPUExecutionProvider"
+    assert session.side("value") == 3
+
+
+def test_wrong_name_and_wrong_shape_are_pack_errors(path: Path) -> None:
+    with pytest.raises(PackError, match="no input 'z'"):
+        Session(path, replace(SPEC, inputs={"value": Tensor("z", (1, 3), "float32")}), OPTIONS)
+    with pytest.raises(PackError, match="shape"):
+        Session(path, replace(SPEC, outputs={"result": Tensor("y", (1, 4), "float32")}), OPTIONS)
+
+
+def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "bad.onnx").write_bytes(b"not a model")
+    with pytest.raises(ModelError, match=r"bad\.onnx does not load"):
+        Session(tmp_path / "bad.onnx", SPEC, OPTIONS)
+
+
+def test_a_failing_run_is_one_line(path: Path) -> None:
+    with pytest.raises(ModelError, match="failed while running") as caught:
+        Session(path, SPEC, OPTIONS).run({"value": np.zeros((2, 5), np.float32)})
+    assert "\n" not in str(caught.value)
+
+
+def test_without_onnxruntime_the_extra_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(RuntimeMissingError, match=r"talkreel\[cpu\]"):
+        Session(path, SPEC, OPTIONS)
+
+
+def test_models_are_opened_once() -> None:
+    models = Models(open_pack(), OPTIONS)
+    assert models.get("denoiser") is models.get("denoiser")
+    assert "stitching" not in models
+    with pytest.raises(PackError, match="stitching"):
+        models.get("stitching")
+    assert len(models.attempts("generator_256")) == 1
