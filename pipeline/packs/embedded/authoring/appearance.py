@@ -1,0 +1,51 @@
+"""Appearance graph: a portrait and its keypoints -> the layers and weights that the generator needs."""
+
+from __future__ import annotations
+
+from .anatomy import POINTS
+from .layers import skin_layers
+from .motion_basis import RANK
+from .mouth_interior import mouth_interior
+from .regions import MouthRegion, eye_regions
+from .warp_weights import warp_weights
+from .windows import MOUTH, NODES, SIZE, SLITS, STEP
+from .writer import Graph
+
+TENSORS: dict[str, list[int]] = {
+    "head_color": [1, 3, SIZE, SIZE],
+    "head_alpha": [1, 1, SLITS.height, SLITS.width],
+    "jaw_layer": [1, 4, SLITS.height, SLITS.width],
+    "teeth_layer": [1, 4, MOUTH.height, MOUTH.width],
+    "cavity_layer": [1, 3, MOUTH.height, MOUTH.width],
+    "head_weights": [NODES * NODES, 4 + RANK],
+    "jaw_weights": [(SLITS.height // STEP) * (SLITS.width // STEP), 4 + RANK],
+    "keypoint_weights": [4 + RANK, POINTS],
+    "mouth_weights": [6, POINTS],
+}
+"""What passes from the appearance graph to the generators."""
+
+
+def appearance_graph() -> Graph:
+    """`image` [1, 3, 512, 512] RGB 0..1 and `kp_source` [1, 478, 3] in crop units -> TENSORS."""
+    g = Graph("appearance")
+    image = g.input("image", [1, 3, SIZE, SIZE])
+    keypoints = g.input("kp_source", [1, POINTS, 3])
+    points = (keypoints[0] + [1, 1, 0]) * (SIZE / 2) - [0.5, 0.5, 0]
+    mouth, eyes = MouthRegion(g, points), eye_regions(g, points)
+    weights = warp_weights(g, points, mouth, eyes)
+    skin = skin_layers(g, image, mouth, eyes)
+    interior = mouth_interior(g, image, points, mouth)
+    values = {
+        "head_color": skin.head_color,
+        "head_alpha": skin.head_alpha,
+        "jaw_layer": skin.jaw,
+        "teeth_layer": interior.teeth,
+        "cavity_layer": interior.cavity,
+        "head_weights": weights.head,
+        "jaw_weights": weights.jaw,
+        "keypoint_weights": weights.keypoints,
+        "mouth_weights": weights.mouth,
+    }
+    for name, shape in TENSORS.items():
+        g.output(name, values[name], shape)
+    return g

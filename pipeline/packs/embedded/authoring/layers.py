@@ -1,0 +1,80 @@
+"""Colours and coverage of the head and jaw layers around the slits of mouth and eyes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .regions import EyeRegion, MouthRegion
+from .windows import CROP, SIZE, SLITS, Window
+from .writer import Graph, Value
+
+SKIN_ENDS_OVER = 1.2
+"""Pixels over which a lip's edge fades."""
+
+LID_ENDS_OVER = 1.8
+
+
+@dataclass(frozen=True)
+class SkinLayers:
+    head_color: Value
+    """[1, 3, 512, 512] the portrait, the upper lip's colour carried on below its edge."""
+    head_alpha: Value
+    """[1, 1, SLITS] 1 where the head layer covers."""
+    jaw: Value
+    """[1, 4, SLITS] colour and coverage of the jaw layer."""
+
+
+def sample(g: Graph, image: Value, x: Value, y: Value) -> Value:
+    """[1, 3, h, w] linear samples of the crop at pixels x, y [h, w]."""
+    grid = g.op("Concat", x.unsqueeze(2), y.unsqueeze(2), axis=2)
+    grid = ((grid + 0.5) * (2 / SIZE) - 1).unsqueeze(0)
+    return g.op("GridSample", image, grid, mode="linear", padding_mode="border", align_corners=0)
+
+
+def crop(image: Value, window: Window) -> Value:
+    return image[:, :, window.top : window.bottom, window.left : window.right]
+
+
+def skin_layers(g: Graph, image: Value, mouth: MouthRegion, eyes: list[EyeRegion]) -> SkinLayers:
+    x, y = g.constant(SLITS.columns()), g.constant(SLITS.rows())
+    u, v = mouth.frame.local(x, y)
+    upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
+    zone = mouth.zone(x, y)
+    is_open = g.smoothstep((mouth.opening - 2) / 2)
+    along = (u - mouth.middle).abs()
+
+    inside = 1 - g.smoothstep((zone - 0.955) / 0.06)
+    below_upper = g.smoothstep((v - upper + is_open * 0.4) / SKIN_ENDS_OVER)
+    head_alpha = 1 - below_upper * inside
+    between_corners = g.smoothstep((mouth.width * 0.5 - along + 1) / 3)
+    uncovered = g.smoothstep((lower - v + 0.1) / SKIN_ENDS_OVER) * between_corners
+    for eye in eyes:
+        uncovered = uncovered * g.smoothstep((eye.zone(x, y) - 1.03) / 0.06)
+        eye_u, eye_v = eye.frame.local(x, y)
+        below_lid = g.smoothstep((eye_v - eye.upper_edge(eye_u) - 0.3) / LID_ENDS_OVER)
+        head_alpha = head_alpha * (1 - below_lid * (1 - g.smoothstep((eye.zone(x, y) - 0.95) / 0.06)))
+
+    # Beyond its edge each lip's colour is carried on, so that a stretched edge shows skin, not teeth.
+    here = crop(image, SLITS)
+    near = g.op("And", zone < 0.95, along < mouth.width * 0.55)
+
+    def carried_on(beyond: Value, edge: Value) -> Value:
+        colours = sample(g, image, *mouth.frame.pixel(u, edge))
+        return g.where(g.op("And", near, beyond), colours, here)
+
+    upper_end = upper + 0.6 - is_open * 1.8
+    lower_end = lower + 0.5 + is_open * 1.2
+    head_colour = carried_on(v > upper_end, g.minimum(v, upper_end))
+    jaw_colour = carried_on(v < lower_end, g.maximum(v, lower_end))
+
+    top, left, bottom, right = SLITS.margins(CROP)
+    change = g.op("Pad", head_colour - here, np.array([0, 0, top, left, 0, 0, bottom, right]))
+    return SkinLayers(
+        head_color=image + change,
+        head_alpha=head_alpha.unsqueeze(0, 1),
+        jaw=g.concat([jaw_colour, (1 - uncovered).unsqueeze(0, 1)], axis=1),
+    )
+
+

@@ -1,0 +1,173 @@
+"""Portrait graph: the landmarks of a photo -> its head pose and its own expression units."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .anatomy import (
+    CHEEKS, CHIN, EARS, EYES, FACE_OUTLINE, LIP_MIDDLE, LOWER_INNER, LOWER_LIP_ROWS, MOUTH_CORNERS, NEUTRAL,
+    NOSE_BASE, NOSE_TIP, OUTER_MOUTH_CORNERS, POINTS, UNIT_OFFSETS, UNITS, UPPER_INNER, UPPER_LIP_ROWS, Eye,
+    indicator, scatter,
+)  # fmt: skip
+from .fields import inverse_transpose, moving_least_squares
+from .writer import Graph, Value
+
+LOWER_LID_SHARE = 0.06
+"""Part of the way that the lower lid makes when the eye closes."""
+
+FOLD_SHARE = 0.45
+"""How far the fold above the lid follows the lid."""
+
+LOWER_LIP_SHARE = 0.7
+"""Part of the way that the lower lip makes when an open mouth is closed."""
+
+POLAR_STEPS = 10
+"""Newton steps to the nearest rotation; 7 reach float accuracy from singular values of 0.1."""
+
+_LID_PROFILE = np.array([0.3, 0.7, 0.95, 1, 0.95, 0.7, 0.3], np.float32)
+
+
+def flatten_depth(g: Graph, landmarks: Value) -> Value:
+    """Landmarks [478, 3] with the depth behind the face bounded: ears are guessed too far back."""
+    z = landmarks[:, 2:3]
+    outline_x = landmarks.take(FACE_OUTLINE)[:, 0]
+    reach = (outline_x.max(0) - outline_x.min(0)) * 0.25
+    middle = z.mean(0, keep=True)
+    behind = (z - middle).clip(0, None)
+    bounded = middle - (middle - z).clip(0, None) + reach * g.op("Tanh", behind / reach)
+    return g.concat([landmarks[:, 0:2], bounded], axis=1)
+
+
+def neck_pivot(points: Value, g: Graph) -> Value:
+    """[1, 3] the point about which the head turns: below the middle of the face, behind the ears."""
+    outline = points.take(FACE_OUTLINE)
+    centre = outline.mean(0)
+    width = outline[:, 0].max(0) - outline[:, 0].min(0)
+    y = points[CHIN, 1] * 0.55 + centre[1] * 0.45
+    z = points.take(EARS)[:, 2].mean(0) + width * 0.15
+    return g.concat([v.reshape(1, 1) for v in (centre[0], y, z)], axis=1)
+
+
+def fit_similarity(g: Graph, points: Value) -> tuple[Value, Value]:
+    """Rotation [3, 3] and scale [1, 1] that take the average head's upper face to `points` (rows @ rotation)."""
+    upper_face = np.flatnonzero(NEUTRAL[:468, 1] < NEUTRAL[NOSE_TIP, 1] + 0.05).tolist()
+    model = NEUTRAL[upper_face].astype(np.float64)
+    model = (model - model.mean(0)).astype(np.float32)
+    seen = points.take(upper_face)
+    correlation = g.constant(np.ascontiguousarray(model.T)) @ (seen - seen.mean(0, keep=True))
+    rotation = correlation / (correlation * correlation).sum(0, 1, keep=True).sqrt()
+    for _ in range(POLAR_STEPS):
+        rotation = (rotation + inverse_transpose(rotation)) * 0.5
+    scale = (rotation * correlation).sum(0, 1, keep=True) / float((model.astype(np.float64) ** 2).sum())
+    return rotation, scale
+
+
+def blink_unit(g: Graph, kp: Value, eye: Eye) -> Value:
+    """[478, 3] the displacement that just closes this eye: each pair of lid points meets near the lower lid."""
+    gap = kp.take(eye.lower) - kp.take(eye.upper)
+    spread = scatter([
+        {upper: 1 - LOWER_LID_SHARE, lower: -LOWER_LID_SHARE, fold: FOLD_SHARE}
+        for upper, lower, fold in zip(eye.upper, eye.lower, eye.upper_fold)
+    ])  # fmt: skip
+    return g.constant(spread) @ gap
+
+
+def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
+    """[478, 3] displacements for gaze to the left and right of the picture, up and down.
+
+    Sideways the iris moves by 0.22 of the eye's width (about 30 degrees), less where it would pass
+    behind a corner; lids follow a gaze up or down, the upper more than the lower.
+    """
+    corners, iris = kp.take(eye.corners), kp.take(eye.iris)
+    axis = (corners[1] - corners[0])[0:2]
+    width = (axis * axis).sum(0).sqrt()
+    axis = axis / width
+    across = g.concat([axis, [0]], axis=0).reshape(1, 3)
+    down = g.concat([-axis[1:2], axis[0:1], [0]], axis=0).reshape(1, 3)
+    rim = (iris[1:5] - iris[0:1])[:, 0:2]
+    radius = (rim * rim).sum(1).sqrt().mean(0)
+    from_left = ((iris[0] - corners[0])[0:2] * axis).sum(0)
+
+    irises = g.constant(indicator(eye.iris)[:, None])
+    upper = scatter([{p: float(w) for p, w in zip(eye.upper, _LID_PROFILE)}])
+    upper += 0.5 * scatter([{p: float(w) for p, w in zip(eye.upper_fold, _LID_PROFILE)}])
+    lower = scatter([{p: float(w) for p, w in zip(eye.lower, _LID_PROFILE)}])
+    up_lids, down_lids = 0.55 * upper + 0.2 * lower, 0.8 * upper + 0.3 * lower
+
+    def sideways(room: Value) -> Value:
+        return g.minimum(width * 0.22, (room - radius).clip(0, None) * 0.85)
+
+    return {
+        "image_left": irises @ across * -sideways(from_left),
+        "image_right": irises @ across * sideways(width - from_left),
+        "up": (irises + up_lids) @ down * (width * -0.10),
+        "down": (irises + down_lids) @ down * (width * 0.14),
+    }
+
+
+def own_units(g: Graph, kp: Value, scale: Value, points: Value) -> Value:
+    """[52, 478, 3] the measured units, mouth units in proportion to this mouth, lids and gaze fitted."""
+    corners = points.take(OUTER_MOUTH_CORNERS)
+    width = corners[1] - corners[0]
+    model = NEUTRAL[OUTER_MOUTH_CORNERS[1]] - NEUTRAL[OUTER_MOUTH_CORNERS[0]]
+    model_width = float(np.sqrt((model.astype(np.float64) ** 2).sum()))
+    mouth = ((width * width).sum(0).sqrt() / (scale.reshape(1) * model_width)).clip(0.8, 1.5)
+
+    fitted: dict[str, Value] = {}
+    for eye, side, inwards, outwards in zip(EYES, ("Right", "Left"), ("image_right", "image_left"),
+                                            ("image_left", "image_right")):  # fmt: skip
+        fitted[f"eyeBlink{side}"] = blink_unit(g, kp, eye)
+        gaze = gaze_units(g, kp, eye)
+        fitted[f"eyeLookIn{side}"], fitted[f"eyeLookOut{side}"] = gaze[inwards], gaze[outwards]
+        fitted[f"eyeLookUp{side}"], fitted[f"eyeLookDown{side}"] = gaze["up"], gaze["down"]
+
+    rows = []
+    for index, name in enumerate(UNITS):
+        if name in fitted:
+            rows.append(fitted[name])
+        else:
+            measured = g.constant(UNIT_OFFSETS[index])
+            rows.append(measured if name.startswith(("eye", "brow")) else measured * mouth)
+    return g.concat([row.unsqueeze(0) for row in rows], axis=0)
+
+
+def closing_offset(g: Graph, kp: Value) -> Value:
+    """[478, 3] the offset that closes the mouth: inner lips meet, lips and chin follow, the rest stays."""
+    gap = kp.take(LOWER_INNER) - kp.take(UPPER_INNER)
+    middle_gap = gap[LIP_MIDDLE : LIP_MIDDLE + 1]
+    still = [*FACE_OUTLINE[:14], *FACE_OUTLINE[23:], NOSE_TIP, NOSE_BASE, 98, 327, *CHEEKS[:2],
+             *OUTER_MOUTH_CORNERS, *MOUTH_CORNERS, 33, 263, 159, 386]  # fmt: skip
+    followers = {CHIN: -0.25, LOWER_LIP_ROWS[2][LIP_MIDDLE]: -0.62, UPPER_LIP_ROWS[2][LIP_MIDDLE]: 0.28}
+    nodes = kp.take([*UPPER_INNER, *LOWER_INNER, *followers, *still])[:, 0:2]
+    upper, lower = gap * (1 - LOWER_LIP_SHARE), gap * -LOWER_LIP_SHARE
+    follow = middle_gap * np.array([[share] for share in followers.values()], np.float32)
+    values = g.concat([upper, lower, follow, np.zeros((len(still), 3), np.float32)], axis=0)
+    everywhere = g.constant(np.ones(18 + len(followers) + len(still), np.float32))
+    soft = moving_least_squares(g, kp[:, 0:2], nodes, values, [everywhere], softening=0.02, ridge=1e-4)[0]
+
+    inner = indicator([*UPPER_INNER, *LOWER_INNER])[:, None]
+    below_nose = (NEUTRAL[:, 1] > NEUTRAL[NOSE_TIP, 1]).astype(np.float32)[:, None]
+    at_edges = scatter([{p: 1.0} for p in UPPER_INNER]) @ upper + scatter([{p: 1.0} for p in LOWER_INNER]) @ lower
+    return soft * (below_nose * (1 - inner)) + at_edges
+
+
+def portrait_graph() -> Graph:
+    """`landmarks` [1, 478, 3] in crop units -> kp, rotation, scale, t, exp, basis, closed_mouth.
+
+    scale * (kp @ rotation + exp) + t gives the landmarks back (z bounded, relative to the pivot).
+    `basis` and `closed_mouth` are offsets in the frame of kp, before the rotation.
+    """
+    g = Graph("portrait")
+    landmarks = g.input("landmarks", [1, POINTS, 3])
+    points = flatten_depth(g, landmarks[0])
+    rotation, scale = fit_similarity(g, points)
+    pivot = neck_pivot(points, g)
+    kp = (points - pivot) @ rotation.transpose(1, 0) / scale
+    g.output("kp", kp.unsqueeze(0), [1, POINTS, 3])
+    g.output("rotation", rotation.unsqueeze(0), [1, 3, 3])
+    g.output("scale", scale, [1, 1])
+    g.output("t", pivot * [1, 1, 0], [1, 3])
+    g.output("exp", (kp * 0).unsqueeze(0), [1, POINTS, 3])
+    g.output("basis", own_units(g, kp, scale, points).unsqueeze(0), [1, len(UNITS), POINTS, 3])
+    g.output("closed_mouth", closing_offset(g, kp).unsqueeze(0), [1, POINTS, 3])
+    return g

@@ -1,0 +1,212 @@
+"""Low-rank weights that turn keypoint displacements into displacements of the warp's nodes.
+
+Two layers: the head (with the upper lip and the upper lids) and the jaw (with the lower lip and
+lids and the eyeballs). Away from the slits both move by one common field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .anatomy import (
+    CHIN_PATCH, EYES, FACE_OUTLINE, LOWER_INNER, LOWER_LIP_ROWS, MESH_POINTS, MOUTH_CORNERS, NEUTRAL,
+    OUTER_MOUTH_CORNERS, POINTS, UPPER_INNER, UPPER_LIP_ROWS, Eye,
+)  # fmt: skip
+from .fields import moving_least_squares
+from .head_motion import HeadMotion, Outline, depth_and_head_weight
+from .motion_basis import PATH as MOTION_BASIS
+from .regions import EyeRegion, MouthRegion
+from .windows import CROP, NODES, SIZE, SLITS, STEP
+from .writer import Graph, Value
+
+SOFTENING = 1.2
+"""Of the expression fields, pixels: small, so that they pass through the landmarks."""
+
+FALLOFF_RINGS = [(1.13, 0.6, 0.25), (1.35, 0.15, 0), (1.8, 0, 0), (2.6, 0, 0)]
+"""Copies of the face outline that carry a part of its expression: size, part at the chin, part above."""
+
+JAW_FOLLOWS = {**dict.fromkeys(CHIN_PATCH, 0.2 / len(CHIN_PATCH)), **dict.fromkeys([14, 87, 317], 0.8 / 3)}
+"""Landmarks whose expression the tongue and the lower teeth follow."""
+
+
+def _flat(rows: list[list[int]]) -> list[int]:
+    return [point for row in rows for point in row]
+
+
+UPPER_LIDS, LOWER_LIDS = _flat([eye.upper for eye in EYES]), _flat([eye.lower for eye in EYES])
+UPPER_FOLDS, LOWER_FOLDS = _flat([eye.upper_fold for eye in EYES]), _flat([eye.lower_fold for eye in EYES])
+
+
+def _above_mouth() -> list[int]:
+    """Points of the average head between nose and mouth, which the jaw layer must not follow."""
+    half_width = (NEUTRAL[MOUTH_CORNERS[1], 0] - NEUTRAL[MOUTH_CORNERS[0], 0]) / 2
+    lowest = min(NEUTRAL[13, 1], NEUTRAL[MOUTH_CORNERS[0], 1]) + 0.02 * half_width
+    beside = np.abs(NEUTRAL[:, 0] - NEUTRAL[13, 0]) < 1.15 * half_width
+    between = (NEUTRAL[:, 1] > NEUTRAL[4, 1] - 0.15 * half_width) & (NEUTRAL[:, 1] < lowest)
+    corners = {*MOUTH_CORNERS, *OUTER_MOUTH_CORNERS, 62, 292, 191, 415, 95, 324}
+    return [int(i) for i in np.flatnonzero(beside & between) if i < MESH_POINTS and i not in corners]
+
+
+LEFT_OUT = {
+    "common": [*UPPER_INNER, *LOWER_INNER, *UPPER_LIDS, *LOWER_LIDS],
+    "head": [*LOWER_INNER, *_flat(LOWER_LIP_ROWS), *LOWER_LIDS, *LOWER_FOLDS],
+    "jaw": [*UPPER_INNER, *_flat(UPPER_LIP_ROWS), *UPPER_LIDS, *UPPER_FOLDS, *_above_mouth()],
+}
+"""Face points which each field must not follow."""
+
+
+@dataclass(frozen=True)
+class WarpWeights:
+    head: Value
+    """[16384, 4 + rank] weights of every node for the head layer."""
+    jaw: Value
+    """[nodes of SLITS, 4 + rank] the same for the jaw layer."""
+    keypoints: Value
+    """[4 + rank, 478] from keypoint displacements to the factors of the two above."""
+    mouth: Value
+    """[6, 478] displacement of three corners of the crop for the upper teeth, then for the jaw."""
+
+
+class NodeSet:
+    """Nodes of the expression fields, with the fields to which each belongs."""
+
+    def __init__(self, g: Graph) -> None:
+        self.g = g
+        self._positions: list[Value] = []
+        self._values: list[Value] = []
+        self._masks: dict[str, list[Value]] = {"common": [], "head": [], "jaw": []}
+
+    def add(self, count: int, positions: Value, values: Value, *fields: str, mask: Value | None = None) -> None:
+        """`count` nodes that belong to the named fields, or by `mask` [count] to a part in them."""
+        self._positions.append(positions)
+        self._values.append(values)
+        for field, masks in self._masks.items():
+            member = self.g.constant(np.full(count, float(field in fields), np.float32))
+            masks.append(member if mask is None else member * mask)
+
+    def add_face(self, positions: Value, values: Value) -> None:
+        """The 468 points of the mesh, each field without those it must not follow."""
+        self._positions.append(positions)
+        self._values.append(values)
+        for field, masks in self._masks.items():
+            member = np.ones(MESH_POINTS, np.float32)
+            member[LEFT_OUT[field]] = 0
+            masks.append(self.g.constant(member))
+
+    def fields(self, targets: npt.NDArray[np.float32], *names: str) -> list[Value]:
+        """The named fields at the targets [n, 2]: each [n, rank]."""
+        join = self.g.concat
+        return moving_least_squares(
+            self.g, self.g.constant(targets), join(self._positions, axis=0), join(self._values, axis=0),
+            [join(self._masks[name], axis=0) for name in names], SOFTENING, ridge=1.0,
+        )  # fmt: skip
+
+
+def _beyond_lips(g: Graph, points: Value, mouth: MouthRegion, edge: list[int], side: float) -> tuple[Value, Value]:
+    """Positions [9, 2] beyond a lip's edge, at half the reach and at the whole of it.
+
+    They copy the edge's motion, so that the layer moves as one piece on the far side of the slit.
+    """
+    at = points.take(edge)[:, 0:2]
+    u, _ = mouth.frame.local_points(at)
+    from_corner = g.minimum((u - mouth.upper[0][0]).abs(), (mouth.upper[0][-1] - u).abs())
+    reach = g.minimum(mouth.width * 0.10, from_corner * 0.5).unsqueeze(1) * side
+    beyond = reach * _down(g, mouth.frame.sin, mouth.frame.cos)
+    return at + beyond * 0.5, at + beyond
+
+
+def _below_lid(g: Graph, points: Value, region: EyeRegion, eye: Eye) -> tuple[Value, Value]:
+    """Positions [7, 2] below an upper lid's edge, and at the root of its lashes above the edge."""
+    at = points.take(eye.upper)[:, 0:2]
+    u, _ = region.frame.local_points(at)
+    from_corner = (region.width * 0.5 - u.abs()).clip(0, None).unsqueeze(1)
+    down = _down(g, region.frame.sin, region.frame.cos)
+    return (at + g.minimum(region.width * 0.10, from_corner * 0.4) * down,
+            at - g.minimum(region.width * 0.05, from_corner * 0.2) * down)  # fmt: skip
+
+
+def _down(g: Graph, sin: Value, cos: Value) -> Value:
+    return g.concat([(-sin).reshape(1, 1), cos.reshape(1, 1)], axis=1)
+
+
+def _expression_nodes(
+    g: Graph, points: Value, values: Value, outline: Outline, mouth: MouthRegion, eyes: list[EyeRegion]
+) -> NodeSet:
+    """All nodes; `values` [478, rank] is the expression of each landmark."""
+    every = ("common", "head", "jaw")
+    nodes = NodeSet(g)
+    nodes.add_face(points[:MESH_POINTS, 0:2], values[:MESH_POINTS])
+    for size, at_chin, above in FALLOFF_RINGS:
+        part = outline.lowness * (at_chin - above) + above
+        nodes.add(len(FACE_OUTLINE), outline.ring(size), values.take(FACE_OUTLINE) * part, *every)
+    coordinates = np.linspace(-40, SIZE + 40, 7).round()
+    still = np.array([(x, y) for x in coordinates for y in coordinates], np.float32)
+    from_face = (g.constant(still) - outline.centre[0:2]) / outline.half[0:2]
+    outside = ((from_face * from_face).sum(1) > 2.9**2).cast()
+    zeros = values[0:1] * np.zeros((len(still), 1), np.float32)
+    nodes.add(len(still), g.constant(still), zeros, *every, mask=outside)
+    for edge, side, field in ((UPPER_INNER, 1.0, "head"), (LOWER_INNER, -1.0, "jaw")):
+        for positions in _beyond_lips(g, points, mouth, edge, side):
+            nodes.add(len(edge), positions, values.take(edge), field)
+    for eye, region in zip(EYES, eyes, strict=True):
+        for positions in _below_lid(g, points, region, eye):
+            nodes.add(len(eye.upper), positions, values.take(eye.upper), "head")
+        nodes.add(len(eye.iris), points.take(eye.iris)[:, 0:2], values.take(eye.iris), "jaw")
+    return nodes
+
+
+def _slit_share(g: Graph, mouth: MouthRegion, eyes: list[EyeRegion], up: float) -> Value:
+    """[nodes of SLITS, 1] 1 near mouth and eyes, where a layer moves by its own field, 0 away from them."""
+    positions = SLITS.node_positions()
+    x, y = g.constant(positions[:, 0:1]), g.constant(positions[:, 1:2])
+    share = 1 - g.smoothstep((mouth.zone(x, y, up) - 0.74) / 0.26)
+    for eye in eyes:
+        share = g.maximum(share, 1 - g.smoothstep((eye.zone(x, y) - 0.72) / 0.28))
+    return share
+
+
+def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegion]) -> WarpWeights:
+    """The weights for a portrait's points [478, 3] in pixels."""
+    outline = Outline(points)
+    motion = HeadMotion(g, points)
+    basis = g.constant(np.load(MOTION_BASIS))
+    depth, reach = depth_and_head_weight(g, points, outline)
+    of_head = motion.at(points[:, 0:2], points[:, 2:3])
+    expression = basis - of_head @ (motion.keypoints @ basis)
+    factors = basis.transpose(1, 0) - (basis.transpose(1, 0) @ of_head) @ motion.keypoints
+
+    nodes = _expression_nodes(g, points, expression, outline, mouth, eyes)
+    (common,) = nodes.fields(CROP.node_positions(), "common")
+    head, jaw = nodes.fields(SLITS.node_positions(), "head", "jaw")
+    rigid = motion.at(g.constant(CROP.node_positions()), depth) * reach
+
+    cells, rank = SLITS.over(STEP), int(np.load(MOTION_BASIS).shape[1])
+
+    def in_slits(field: Value, width: int) -> Value:
+        square = field.reshape(NODES, NODES, width)[cells.top : cells.bottom, cells.left : cells.right]
+        return square.reshape(cells.height * cells.width, width)
+
+    near = in_slits(common, rank)
+    head_extra = (head - near) * _slit_share(g, mouth, eyes, up=1.0)
+    top, left, bottom, right = cells.margins(CROP.over(STEP))
+    padded = g.op("Pad", head_extra.reshape(cells.height, cells.width, rank),
+                  np.array([top, left, 0, bottom, right, 0], np.int64))  # fmt: skip
+    head_field = common + padded.reshape(NODES * NODES, rank)
+    jaw_field = near + (jaw - near) * _slit_share(g, mouth, eyes, up=2.6)
+
+    corners = g.constant(np.array([[-0.5, -0.5], [SIZE - 0.5, -0.5], [-0.5, SIZE - 0.5]], np.float32))
+    teeth_depth = points[UPPER_INNER[4], 2] + mouth.width * 0.02
+    teeth = motion.at(corners, teeth_depth.reshape(1, 1).expand(3, 1)) @ motion.keypoints
+    followed = np.zeros((1, POINTS), np.float32)
+    for point, weight in JAW_FOLLOWS.items():
+        followed[0, point] = weight
+    jaw_expression = followed - (followed @ of_head) @ motion.keypoints
+    return WarpWeights(
+        head=g.concat([rigid, head_field], axis=1),
+        jaw=g.concat([in_slits(rigid, 4), jaw_field], axis=1),
+        keypoints=g.concat([motion.keypoints, factors], axis=0),
+        mouth=g.concat([teeth, teeth + jaw_expression], axis=0),
+    )
