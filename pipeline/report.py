@@ -12,7 +12,11 @@ from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from typing import Any
 
-from .values import Repair
+from .packs.pack import Pack
+from .settings import Settings
+from .values import Portrait, Repair
+
+SYNTHETIC_NOTE = "This video is synthetic: a still portrait animated from a voice recording by talkreel."
 
 
 @dataclass
@@ -31,6 +35,9 @@ class FrameCounts:
     total: int = 0
     key_frames: int = 0
     interpolated: int = 0
+
+    def plan(self, total: int, key_frames: int) -> None:
+        self.total, self.key_frames, self.interpolated = total, key_frames, total - key_frames
 
 
 def versions() -> dict[str, str]:
@@ -73,6 +80,34 @@ class Report:
     threads: int = 0
     seconds: float = 0.0
     peak_memory: int = 0
+
+    @classmethod
+    def begin(cls, pack: Pack, settings: Settings, threads: int) -> Report:
+        """A report that knows how the film is to be made."""
+        return cls(
+            pack=pack.name,
+            pack_revision=pack.revision,
+            settings=settings.to_json(),
+            threads=threads,
+            synthetic=SYNTHETIC_NOTE if settings.synthetic_note else None,
+        )
+
+    def describe_portrait(self, portrait: Portrait) -> None:
+        """Where the face was found, and, said once, whether the film shows the picture smaller than stored."""
+        height, width = portrait.picture.shape[:2]
+        self.portrait = {
+            "stored_size": list(portrait.stored_size),
+            "film_size": [width, height],
+            "face_box": list(portrait.face_box),
+            "shrunk": portrait.shrunk,
+        }
+        if portrait.shrunk and self.settings.get("frame") == "portrait":
+            stored = "x".join(map(str, portrait.stored_size))
+            self.notes.append(f"the picture was shrunk from {stored} to {width}x{height}; --max-side sets the limit")
+
+    def film_metadata(self) -> dict[str, str]:
+        """Tags of the film."""
+        return {"SYNTHETIC": self.synthetic} if self.synthetic else {}
 
     @contextmanager
     def timing(self, stage: str, provider: str | None = None) -> Iterator[None]:

@@ -1,0 +1,202 @@
+"""A pack with its models open: the stages bound to what the pack says of them.
+
+`render` uses one for a film in this process; a worker keeps one for all its tasks. Here settings and
+the manifest's parts are turned into the stages' plain arguments, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .faces.crop import CropSpec
+from .packs.pack import Pack
+from .packs.specs import CheckSpec, DrivingSpec, KeyFrameSpec, MotionLayout, SourceSpec, SpeechSpec
+from .packs.store import FACES_PACK, open_pack
+from .report import Report
+from .runtime.models import Models
+from .runtime.session import Model, RuntimeOptions
+from .settings import Settings
+from .stages.appearance import extract_appearance, find_source
+from .stages.checks import checked_key_frames
+from .stages.compositing import Compositor, SeamSpec
+from .stages.film import FilmFormat, frames_in
+from .stages.generator import generate
+from .stages.interpolation import fill_between
+from .stages.keyframes import plan_key_frames
+from .stages.keypoints import at_film_frames, driving_keypoints
+from .stages.motion import motion as make_motion
+from .stages.portrait import FaceFinder, prepare_portrait
+from .values import F32, U8, Appearance, KeyFrame, Motion, Portrait, Repair, Sound
+
+
+class Studio:
+    """One pack's stages. Sessions are made when first wanted, so it may be built before a fork.
+
+    Args:
+        pack: the pack. options: threads and execution providers.
+        models: the pack's models, where the caller has them open already.
+    """
+
+    def __init__(self, pack: Pack, options: RuntimeOptions, models: Models | None = None) -> None:
+        self.pack = pack
+        self.options = options
+        self.models = models or Models(pack, options)
+        self.speech = SpeechSpec.read(pack)
+        self.layout = MotionLayout.read(pack)
+        self.source = SourceSpec.read(pack)
+        self.driving = DrivingSpec.read(pack)
+        self.driving.check(self.source.keypoints)
+        self.key_frames = KeyFrameSpec.read(pack)
+        self.checks = CheckSpec.read(pack)
+        self.crop = CropSpec.read(pack.section("crop"))
+        self.seam = SeamSpec.read(pack.section("compositing"))
+
+    @cached_property
+    def finder(self) -> FaceFinder:
+        """Face detector and landmark model, the same for every pack."""
+        return FaceFinder(Models(open_pack(FACES_PACK), self.options))
+
+    def prepare_portrait(self, source: str | Path | BinaryIO, settings: Settings, report: Report) -> Portrait:
+        """Stage 2."""
+        with report.timing("portrait", self.finder.provider):
+            return prepare_portrait(
+                source,
+                self.finder,
+                self.crop,
+                background=settings.background,
+                face=settings.face,
+                max_side=settings.max_side,
+            )
+
+    def make_motion(
+        self, sound: Sound, settings: Settings, report: Report, on_window: Callable[[int, int], None]
+    ) -> Motion:
+        """Stage 3."""
+        encoder, denoiser = self.models.get(self.speech.encoder), self.models.get(self.speech.denoiser)
+        with report.timing("motion", denoiser.provider):
+            return make_motion(
+                sound,
+                encoder,
+                denoiser,
+                self.speech,
+                self.layout,
+                seed=settings.seed,
+                guidance=settings.guidance,
+                on_window=on_window,
+            )
+
+    def make_appearance(self, portrait: Portrait, report: Report) -> Appearance:
+        """Stage 4."""
+        model, extractor = self.models.get(self.source.model), self.models.get("appearance")
+        with report.timing("appearance", extractor.provider):
+            return extract_appearance(portrait, find_source(portrait, model, self.source), extractor)
+
+    def scene(self, appearance: Appearance, motion: Motion, sound_seconds: float, settings: Settings) -> Scene:
+        """What stages 5 to 9 need for this film."""
+        count = frames_in(sound_seconds, settings.fps)
+        return Scene(self, appearance, at_film_frames(motion, settings.fps, count), count, settings)
+
+    def compositor(self, portrait: Portrait, settings: Settings) -> Compositor:
+        """Stage 10."""
+        size = self.pack.manifest.preset(settings.preset).size
+        return Compositor(portrait, size, settings.frame, self.seam)
+
+    def film_format(self, compositor: Compositor, fps: Fraction) -> FilmFormat:
+        """The frame that stage 11 encodes."""
+        width, height = compositor.film_size
+        return FilmFormat(width, height, fps)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One film's appearance and motion: makes any of its frames.
+
+    `motion`: a row a film frame. `count`: film frames.
+    """
+
+    studio: Studio
+    appearance: Appearance
+    motion: Motion
+    count: int
+    settings: Settings
+
+    @cached_property
+    def _stitching(self) -> Model | None:
+        models = self.studio.models
+        return models.get("stitching") if "stitching" in models else None
+
+    def keypoints(self, frame: int) -> F32:
+        """Stage 5: driving keypoints [K, 3] of one film frame."""
+        return driving_keypoints(
+            self.appearance.source,
+            self.motion,
+            frame,
+            self.studio.driving,
+            strength=self.settings.strength,
+            stitching=self._stitching,
+        )
+
+    def key_frame_numbers(self) -> NDArray[np.int64]:
+        """Stage 6: [n] int64, rising, from the film's first frame to its last."""
+        lips = list(self.studio.driving.lip_points) or slice(None)
+        spec = self.studio.key_frames
+        return plan_key_frames(
+            lambda frame: self.keypoints(frame)[lips],
+            self.count,
+            self.settings.fps,
+            self.settings.keyframe_fps or spec.fps,
+            spec,
+        )
+
+    def render(
+        self,
+        numbers: Sequence[int],
+        portrait: U8,
+        report: Report,
+        *,
+        last: KeyFrame | None = None,
+    ) -> Iterator[KeyFrame]:
+        """Stages 7 and 8: the key frames of these numbers, checked; repairs go to the report.
+
+        Args:
+            portrait: [S, S, 3], what the first frame is compared with.
+            last: the settled key frame before the first of these, None at the film's start.
+        """
+        name = self.studio.pack.manifest.preset(self.settings.preset).generator
+        models = self.studio.models.attempts(name)
+
+        def attempt(model: Model) -> Callable[[F32], F32]:
+            def run(points: F32) -> F32:
+                with report.timing("generator", model.provider):
+                    return generate(self.appearance, points, model)
+
+            return run
+
+        def keypoints(frame: int) -> F32:
+            with report.timing("keypoints"):
+                return self.keypoints(frame)
+
+        def repaired(repair: Repair) -> None:
+            report.repairs.append(repair)
+
+        return checked_key_frames(
+            numbers,
+            keypoints,
+            [attempt(model) for model in models],
+            portrait,
+            self.studio.checks,
+            last=last,
+            on_repair=repaired,
+        )
+
+    def between(self, key_frames: Iterator[KeyFrame]) -> Iterator[tuple[int, U8]]:
+        """Stage 9: every frame from the first of these key frames to the last."""
+        return fill_between(key_frames, self.keypoints)
