@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from .errors import OutputError
 from .packs.pack import Pack
 from .packs.store import DEFAULT_PACK, open_pack
 from .prefetch import prefetched
 from .report import Report, peak_memory
 from .runtime.session import RuntimeOptions
 from .settings import Settings
-from .stages.film import check_output, encode_segments, write_film
+from .stages.film import write_film
+from .stages.film_format import segment_ranges
+from .stages.segments import Segment, encode_segment
 from .stages.sound import read_sound
 from .studio import Studio
 from .values import U8, KeyFrame
@@ -24,6 +29,21 @@ OnProgress = Callable[[str, int, int], None]
 
 AHEAD = 8
 """Frames made ahead of the encoder; more would only cost memory."""
+
+
+def check_output(path: Path) -> Path:
+    """The place where the film shall appear, before any work is begun.
+
+    Raises:
+        OutputError: its folder does not exist or cannot be written, or it is a folder itself.
+    """
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder; give the name of a file, for instance {path / 'film.webm'}")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path.parent} does not exist; create it, or give another place for the film")
+    if not os.access(path.parent, os.W_OK):
+        raise OutputError(f"{path.parent} cannot be written to; give another place for the film")
+    return path
 
 
 def ignore_progress(stage: str, done: int, total: int) -> None:
@@ -96,10 +116,16 @@ def render(
                 yield compositor.compose(image)
 
     film = studio.film_format(compositor, settings.fps)
-    with report.timing("film"), closing(prefetched(frames(), AHEAD)) as ready:
-        facts = write_film(output, encode_segments(ready, film), soundtrack, film, report.film_metadata())
+    with closing(prefetched(frames(), AHEAD)) as ready:
 
-    report.film = facts.to_json()
+        def segments() -> Iterator[Segment]:
+            for part in segment_ranges(scene.count, film.segment_frames):
+                yield encode_segment(islice(ready, len(part)), film)
+
+        with report.timing("film"):
+            facts = write_film(output, segments(), soundtrack, film, report.film_metadata())
+
+    report.describe_film(film, facts)
     report.seconds = time.perf_counter() - begun
     report.peak_memory = peak_memory()
     return report

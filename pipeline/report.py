@@ -14,6 +14,8 @@ from typing import Any
 
 from .packs.pack import Pack
 from .settings import Settings
+from .stages.film import FilmFacts
+from .stages.film_format import FilmFormat
 from .values import Portrait, Repair
 
 SYNTHETIC_NOTE = "This video is synthetic: a still portrait animated from a voice recording by talkreel."
@@ -104,6 +106,10 @@ class Report:
         if portrait.shrunk and self.settings.get("frame") == "portrait":
             stored = "x".join(map(str, portrait.stored_size))
             self.notes.append(f"the picture was shrunk from {stored} to {width}x{height}; --max-side sets the limit")
+
+    def describe_film(self, film: FilmFormat, facts: FilmFacts) -> None:
+        """Size, rate, durations, and how far the sound begins after the picture."""
+        self.film = {"width": film.width, "height": film.height, "fps": str(film.fps), **asdict(facts)}
 
     def film_metadata(self) -> dict[str, str]:
         """Tags of the film."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .faces.crop import CropSpec
+from .faces.finder import FaceFinder
 from .packs.pack import Pack
 from .packs.specs import CheckSpec, DrivingSpec, KeyFrameSpec, MotionLayout, SourceSpec, SpeechSpec
 from .packs.store import FACES_PACK, open_pack
@@ -27,13 +28,13 @@ from .settings import Settings
 from .stages.appearance import extract_appearance, find_source
 from .stages.checks import checked_key_frames
 from .stages.compositing import Compositor, SeamSpec
-from .stages.film import FilmFormat, frames_in
+from .stages.film_format import FilmFormat, frames_in
 from .stages.generator import generate
 from .stages.interpolation import fill_between
 from .stages.keyframes import plan_key_frames
 from .stages.keypoints import at_film_frames, driving_keypoints
 from .stages.motion import motion as make_motion
-from .stages.portrait import FaceFinder, prepare_portrait
+from .stages.portrait import prepare_portrait
 from .values import F32, U8, Appearance, KeyFrame, Motion, Portrait, Repair, Sound
 
 
@@ -62,11 +63,11 @@ class Studio:
     @cached_property
     def finder(self) -> FaceFinder:
         """Face detector and landmark model, the same for every pack."""
-        return FaceFinder(Models(open_pack(FACES_PACK), self.options))
+        return FaceFinder.open(open_pack(FACES_PACK), self.options)
 
     def prepare_portrait(self, source: str | Path | BinaryIO, settings: Settings, report: Report) -> Portrait:
         """Stage 2."""
-        with report.timing("portrait", self.finder.provider):
+        with report.timing("portrait", self.finder.landmarks.provider):
             return prepare_portrait(
                 source,
                 self.finder,
@@ -107,12 +108,12 @@ class Studio:
     def compositor(self, portrait: Portrait, settings: Settings) -> Compositor:
         """Stage 10."""
         size = self.pack.manifest.preset(settings.preset).size
-        return Compositor(portrait, size, settings.frame, self.seam)
+        return Compositor(portrait, size, self.seam, settings.frame)
 
     def film_format(self, compositor: Compositor, fps: Fraction) -> FilmFormat:
         """The frame that stage 11 encodes."""
-        width, height = compositor.film_size
-        return FilmFormat(width, height, fps)
+        width, height = compositor.output_size
+        return FilmFormat.of(width, height, fps)
 
 
 @dataclass(frozen=True)

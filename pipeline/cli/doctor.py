@@ -7,6 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def examine() -> tuple[dict[str, Any], list[str]]:
         "memory": _memory(),
         "providers": tried(lambda: list(onnxruntime().get_available_providers())),
         "codecs": _codecs(problems),
-        "packs": {name: tried(lambda name=name: _pack(name)) for name in shipped_packs()},
+        "packs": {name: tried(partial(_pack, name)) for name in shipped_packs()},
     }
     builds = [d for d in ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino") if version_of(d) != "not installed"]
     if len(builds) > 1:

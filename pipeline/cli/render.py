@@ -99,7 +99,7 @@ def summary(output: Path, report: Report) -> str:
     """A few lines on the film: size, length, speed, and whatever deserves saying."""
     film, frames = report.film, report.frames
     lines = [
-        f"{output}: {film['width']}x{film['height']}, {film['video_seconds']:.2f} s, "
+        f"{output}: {film['width']}x{film['height']}, {film['picture_duration']:.2f} s, "
         f"{frames.total} frames ({frames.key_frames} rendered), made in {report.seconds:.1f} s",
         *report.notes,
     ]

@@ -19,11 +19,14 @@ F32 = NDArray[np.float32]
 class SpeechSpec:
     """The speech encoder's and the denoiser's frame (contracts.md §2, §3).
 
+    `encoder`, `denoiser`: names of the two models.
     `reflect_pads`: samples of reflection on both sides of a window, one padding after the other.
     `start_audio` [P, A], `start_motion` [P, V]: the context of the first window; `null_audio` [1, A].
     `alpha`, `alpha_bar`: [steps + 1] float32, row 0 is step 0.
     """
 
+    encoder: str
+    denoiser: str
     sample_rate: int
     fps: float
     window_frames: int
@@ -64,6 +67,8 @@ class SpeechSpec:
         if len(schedule) != 2 * (s.integer("steps") + 1):
             raise s.fail("schedule", "a file with (steps + 1) x 2 floats")
         return cls(
+            encoder=s.text("encoder"),
+            denoiser=s.text("denoiser"),
             sample_rate=s.integer("sample_rate"),
             fps=s.number("fps"),
             window_frames=s.integer("window_frames"),

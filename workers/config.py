@@ -1,0 +1,88 @@
+"""The Celery application's settings, each with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+QUEUES = ("media", "motion", "render", "encode")
+"""One kind of work each, so that a fleet can give GPUs to `render` and cores to `encode`. One worker may
+take all."""
+
+LONGEST_TASK = 600
+"""Hard time limit of a task, seconds. The longest is the mux of a 30-minute film (about a minute); the
+rest is room for slow machines."""
+
+SOFT_LIMIT = LONGEST_TASK - 30
+"""The task is told to stop, so that it can say why before it is killed."""
+
+VISIBILITY_TIMEOUT = 2 * LONGEST_TASK
+"""Redis hands a message out again when it was not acknowledged for this long. Below the longest task that
+would run tasks twice while they still run. Lost tasks are found long before this by the supervisor."""
+
+PRIORITIES = {"high": 0, "normal": 3, "low": 6}
+"""Redis knows priorities only as separate lists; 0 is served first."""
+
+MEMORY_PER_PROCESS = 4 * 2**20
+"""kB of resident memory after which a worker process is replaced by a new one, once its task is done."""
+
+SOCKET_TIMEOUT = 30.0
+"""Seconds without an answer after which a connection counts as broken; blocking pops take less."""
+
+
+def settings() -> dict[str, Any]:
+    """Celery's configuration, but for the addresses."""
+    transport = {
+        "visibility_timeout": VISIBILITY_TIMEOUT,
+        # Without this, priorities are ignored and queues are drained one after the other.
+        "queue_order_strategy": "priority",
+        "priority_steps": sorted(PRIORITIES.values()),
+        "sep": ":",
+        "socket_timeout": SOCKET_TIMEOUT,
+        "socket_connect_timeout": 5.0,
+        "socket_keepalive": True,
+        "health_check_interval": 10,
+        "retry_on_timeout": True,
+    }
+    return {
+        # Messages are ids and small JSON; pickle would run whatever a message holds.
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "event_serializer": "json",
+        "accept_content": ["json"],
+        # The job's state is kept by `jobs`, with its artifacts: results in a backend would be a second truth.
+        "task_ignore_result": True,
+        "task_store_errors_even_if_ignored": False,
+        "result_expires": 3600,
+        # A task that was begun and not finished is handed out again, whatever became of its worker.
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_acks_on_failure_or_timeout": True,
+        # A worker takes what it can run, so that nothing waits behind a long task while others idle.
+        "worker_prefetch_multiplier": 1,
+        "visibility_timeout": VISIBILITY_TIMEOUT,
+        "broker_transport_options": transport,
+        "result_backend_transport_options": {"visibility_timeout": VISIBILITY_TIMEOUT},
+        "task_soft_time_limit": SOFT_LIMIT,
+        "task_time_limit": LONGEST_TASK,
+        "worker_max_memory_per_child": MEMORY_PER_PROCESS,
+        # Brokers restart; workers wait for them for as long as it takes.
+        "broker_connection_retry": True,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        # A task finishes though the broker went away meanwhile: what it makes is kept, its repeat finds it.
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        # On SIGTERM tasks have this long to finish; then they go back to the queue.
+        "worker_soft_shutdown_timeout": 25.0,
+        "worker_enable_soft_shutdown_on_idle": False,
+        # Flower shows nothing without these two.
+        "worker_send_task_events": True,
+        "task_send_sent_event": True,
+        "task_track_started": True,
+        "task_queue_max_priority": None,
+        "task_default_priority": PRIORITIES["normal"],
+        "task_default_queue": "media",
+        "task_create_missing_queues": True,
+        "worker_hijack_root_logger": False,
+        "broker_pool_limit": 4,
+        "timezone": "UTC",
+    }
