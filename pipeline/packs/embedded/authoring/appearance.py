@@ -13,8 +13,10 @@ from .writer import Graph
 
 TENSORS: dict[str, list[int]] = {
     "head_color": [1, 3, SIZE, SIZE],
-    "head_alpha": [1, 1, SLITS.height, SLITS.width],
-    "jaw_layer": [1, 4, SLITS.height, SLITS.width],
+    "mouth_cover": [1, 1, SLITS.height, SLITS.width],
+    "eye_cover": [1, 1, SLITS.height, SLITS.width],
+    "jaw_color": [1, 3, SLITS.height, SLITS.width],
+    "jaw_alpha": [1, 1, SLITS.height, SLITS.width],
     "teeth_layer": [1, 4, MOUTH.height, MOUTH.width],
     "cavity_layer": [1, 3, MOUTH.height, MOUTH.width],
     "head_weights": [NODES * NODES, 4 + RANK],
@@ -37,8 +39,10 @@ def appearance_graph() -> Graph:
     interior = mouth_interior(g, image, points, mouth)
     values = {
         "head_color": skin.head_color,
-        "head_alpha": skin.head_alpha,
-        "jaw_layer": skin.jaw,
+        "mouth_cover": skin.mouth_cover,
+        "eye_cover": skin.eye_cover,
+        "jaw_color": skin.jaw_color,
+        "jaw_alpha": skin.jaw_alpha,
         "teeth_layer": interior.teeth,
         "cavity_layer": interior.cavity,
         "head_weights": weights.head,

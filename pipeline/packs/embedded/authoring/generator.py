@@ -6,14 +6,23 @@ without aligned corners has them; for the whole crop these are the crop units of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
+from onnx import TensorProto
 
-from .anatomy import POINTS
+from .anatomy import EYES, LOWER_INNER, POINTS, UPPER_INNER
 from .appearance import TENSORS
 from .guard import guarded
 from .windows import CROP, MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
+
+MOUTH_PATCH, EYE_PATCH = (176, 192), (64, 80)
+"""Height and width, pixels of 512, of what is composed of several layers in a frame."""
+
+MOUTH_PATCH_DOWN = 12 * 2 / SIZE
+"""How far the mouth's patch stands below the middle of the lips (crop units): the jaw opens downwards."""
 
 REACH = 2.0
 """Keypoints further than this from their source (crop units) are held there, so that all stays finite."""
@@ -26,12 +35,12 @@ WIDEST_SQUEEZE = 0.2
 """Smallest determinant of the mouth's affine motion that is inverted as it is."""
 
 
-def centres(window: Window) -> npt.NDArray[np.float32]:
-    """[1, height, width, 2] the cells' own positions in units of a window counted in those cells."""
-    grid = np.empty((1, window.height, window.width, 2), np.float32)
-    grid[..., 0] = (np.arange(window.width) * 2 + 1) / window.width - 1
-    grid[..., 1] = ((np.arange(window.height) * 2 + 1) / window.height - 1)[:, None]
-    return grid
+def centres(g: Graph, window: Window) -> Value:
+    """[1, height, width, 2] the cells' own positions, in units of a window counted in those cells."""
+    x, y = np.zeros((1, 1, window.width, 2)), np.zeros((1, window.height, 1, 2))
+    x[0, 0, :, 0] = (np.arange(window.width) * 2 + 1) / window.width - 1
+    y[0, :, 0, 1] = (np.arange(window.height) * 2 + 1) / window.height - 1
+    return g.constant(x) + g.constant(y)  # written small; runtimes fold it when they load the graph
 
 
 def extent(window: Window) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -41,12 +50,27 @@ def extent(window: Window) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floa
     return corner + half, half
 
 
+@dataclass(frozen=True)
+class Patch:
+    """A rectangle of the frame that follows a part of the face, always inside SLITS."""
+
+    height: int
+    width: int
+    start: Value
+    """int64 [2] row and column of its corner, counted from that of SLITS."""
+
+    @property
+    def size(self) -> npt.NDArray[np.int64]:
+        return np.array([self.height, self.width])
+
+
 class Generator:
     """Writes one generator graph for frames of `size` x `size` pixels."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.shrink = SIZE // size
+        self.slits = SLITS.over(self.shrink)
         self.g = Graph(f"generator_{size}")
         self.tensors = {name: self.g.input(name, shape) for name, shape in TENSORS.items()}
         self.source = self.g.input("kp_source", [1, POINTS, 3])
@@ -54,36 +78,41 @@ class Generator:
 
     def build(self) -> Graph:
         g = self.g
-        moves = self._displacements()
-        factors = self.tensors["keypoint_weights"] @ moves
-        head = self._backward(self.tensors["head_weights"] @ factors, CROP)
-        jaw = self._backward(self.tensors["jaw_weights"] @ factors, SLITS)
-
-        slits, mouth = SLITS.over(self.shrink), MOUTH.over(self.shrink)
-        head_image = self._sample(self._layer("head_color"), head, "cubic")
-        centre, half = extent(SLITS)
-        head_in_slits = (head[:, slits.top : slits.bottom, slits.left : slits.right] - centre) / half
-        head_alpha = self._sample(self._layer("head_alpha"), head_in_slits, "linear").clip(0, 1)
-        jaw_image = self._sample(self._layer("jaw_layer"), jaw, "cubic")
-        teeth = self._sample(self._layer("teeth_layer"), self._rigid_map(moves, 0), "linear")
-        cavity = self._sample(self._layer("cavity_layer"), self._rigid_map(moves, 1), "linear")
-
-        inside = cavity + (teeth[:, 0:3] - cavity) * teeth[:, 3:4]
-        top, left, bottom, right = mouth.margins(slits)
-        inside = g.op("Pad", inside, np.array([0, 0, top, left, 0, 0, bottom, right]), mode="edge")
-        lower = inside + (jaw_image[:, 0:3] - inside) * jaw_image[:, 3:4].clip(0, 1)
-        head_there = head_image[:, :, slits.top : slits.bottom, slits.left : slits.right]
-        shows = (lower - head_there) * (1 - head_alpha)
-        top, left, bottom, right = slits.margins(CROP.over(self.shrink))
-        shows = g.op("Pad", shows, np.array([0, 0, top, left, 0, 0, bottom, right]))
-        g.output("image", (head_image + shows).clip(0, 1), [1, 3, self.size, self.size])
-        return g
-
-    def _displacements(self) -> Value:
-        """[478, 2] guarded motion of every keypoint, crop units."""
         source = self.source[0][:, 0:2]
         reached = source + (self.driving[0][:, 0:2] - source).clip(-REACH, REACH)
-        return guarded(self.g, source, reached) - source
+        driving = guarded(g, source, reached)
+        moves = driving - source
+
+        factors = self.tensors["keypoint_weights"] @ moves
+        slits, (_, half) = self.slits, extent(SLITS)
+        back = self._backward("head_weights", factors, CROP)
+        frame = self._sample(self._layer("head_color"), self._positions(back, CROP), "cubic")
+        back = back[:, :, slits.top : slits.bottom, slits.left : slits.right] / half.reshape(1, 2, 1, 1)
+        head_map = self._positions(back, SLITS)
+        jaw_map = self._positions(self._backward("jaw_weights", factors / half, SLITS), SLITS)
+        head_there = frame[:, :, slits.top : slits.bottom, slits.left : slits.right]
+        colors, eye_cover = self._layer("jaw_color"), self._layer("eye_cover")
+
+        middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
+        mouth = self._patch(middle + [0, MOUTH_PATCH_DOWN], MOUTH_PATCH)
+        lower = self._over(
+            self._inside_mouth(moves, mouth),
+            self._sample(colors, self._cut_map(jaw_map, mouth), "cubic"),
+            self._sample(self._layer("jaw_alpha"), self._cut_map(jaw_map, mouth), "linear"),
+        )
+        patches = [(mouth, lower, self._layer("mouth_cover"))]
+        for eye in EYES:
+            patch = self._patch(driving.take(eye.corners).mean(0), EYE_PATCH)
+            patches.append((patch, self._sample(colors, self._cut_map(jaw_map, patch), "cubic"), eye_cover))
+        shown = None
+        for patch, below, cover in patches:
+            covered = self._sample(cover, self._cut_map(head_map, patch), "linear")
+            change = self._put((below - self._cut(head_there, patch)) * (1 - covered), patch)
+            shown = change if shown is None else shown + change
+        top, left, bottom, right = slits.margins(CROP.over(self.shrink))
+        change = g.op("Pad", shown, np.array([0, 0, top, left, 0, 0, bottom, right]))
+        g.output("image", (frame + change).clip(0, 1), [1, 3, self.size, self.size])
+        return g
 
     def _layer(self, name: str) -> Value:
         layer = self.tensors[name]
@@ -95,37 +124,79 @@ class Generator:
     def _sample(self, layer: Value, where: Value, mode: str) -> Value:
         return self.g.op("GridSample", layer, where, mode=mode, padding_mode="border", align_corners=0)
 
-    def _backward(self, forward: Value, window: Window) -> Value:
-        """[1, h, w, 2] source position for each pixel of the window, from displacements [nodes, 2] (crop units).
+    def _backward(self, weights: str, factors: Value, window: Window) -> Value:
+        """[1, 2, h, w] displacement from each pixel of the window to its source, in the window's units.
 
-        b(y) = -forward(y + b(y)) is solved on the nodes by a relaxed fixed-point iteration.
+        b(y) = -forward(y + b(y)) is solved on the nodes by a relaxed fixed-point iteration, then upsampled.
         """
-        g, cells, pixels = self.g, window.over(STEP), window.over(self.shrink)
-        _, half = extent(window)
-        field = (forward / half).reshape(1, cells.height, cells.width, 2).transpose(0, 3, 1, 2)
-        field = field.clip(-4, 4)
-        back = field * -0.7
+        cells, pixels = window.over(STEP), window.over(self.shrink)
+        forward = (self.tensors[weights] @ factors).clip(-4, 4)
+        forward = forward.reshape(1, cells.height, cells.width, 2).transpose(0, 3, 1, 2)
+        here, back = centres(self.g, cells), forward * -0.7
         for _ in range(INVERSE_STEPS):
-            there = back.transpose(0, 2, 3, 1) + centres(cells)
-            back = back * (1 - RELAXATION) - self._sample(field, there, "linear") * RELAXATION
-        back = g.op("Resize", back, "", "", np.array([1, 2, pixels.height, pixels.width]),
-                    mode="linear", coordinate_transformation_mode="half_pixel")  # fmt: skip
-        return back.transpose(0, 2, 3, 1) + centres(pixels)
+            there = self._sample(forward, back.transpose(0, 2, 3, 1) + here, "linear")
+            back = back * (1 - RELAXATION) - there * RELAXATION
+        shape = np.array([1, 2, pixels.height, pixels.width])
+        return self.g.op("Resize", back, "", "", shape, mode="linear", coordinate_transformation_mode="half_pixel")
 
-    def _rigid_map(self, moves: Value, layer: int) -> Value:
-        """[1, h, w, 2] source position in MOUTH for each of its pixels: inverse of an affine motion of the crop."""
+    def _positions(self, back: Value, window: Window) -> Value:
+        """[1, h, w, 2] the source positions that GridSample wants."""
+        return back.transpose(0, 2, 3, 1) + centres(self.g, window.over(self.shrink))
+
+    def _inside_mouth(self, moves: Value, patch: Patch) -> Value:
+        """[1, 3, h, w] the upper teeth over the cavity."""
+        teeth = self._sample(self._layer("teeth_layer"), self._rigid_map(moves, 0, patch), "linear")
+        cavity = self._sample(self._layer("cavity_layer"), self._rigid_map(moves, 1, patch), "linear")
+        return self._over(cavity, teeth[:, 0:3], teeth[:, 3:4])
+
+    def _rigid_map(self, moves: Value, layer: int, patch: Patch) -> Value:
+        """[1, h, w, 2] source position in MOUTH for each pixel of a patch: inverse of an affine motion of the crop."""
+        g = self.g
         corners = (self.tensors["mouth_weights"][3 * layer : 3 * layer + 3]) @ moves
         along_x, along_y = (corners[1] - corners[0]) * 0.5, (corners[2] - corners[0]) * 0.5
         shift = corners[0] + along_x + along_y
         a, b, c, d = along_x[0] + 1, along_y[0], along_x[1], along_y[1] + 1
         determinant = a * d - b * c
-        determinant = self.g.where(determinant.abs() < WIDEST_SQUEEZE, WIDEST_SQUEEZE, determinant)
-        inverse = self.g.concat([v.reshape(1) for v in (d, -c, -b, a)], axis=0).reshape(2, 2) / determinant
-        centre, half = extent(MOUTH)
-        pixels = MOUTH.over(self.shrink)
-        targets = (centres(pixels) * half + centre).reshape(-1, 2)
-        found = ((targets - shift) @ inverse - centre) / half
-        return found.reshape(1, pixels.height, pixels.width, 2)
+        determinant = g.where(determinant.abs() < WIDEST_SQUEEZE, WIDEST_SQUEEZE, determinant)
+        inverse = g.concat([v.reshape(1) for v in (d, -c, -b, a)], axis=0).reshape(2, 2) / determinant
+        # All affine steps in one product: patch units -> crop units -> source -> units of MOUTH.
+        (slits_centre, slits_half), (centre, half) = extent(SLITS), extent(MOUTH)
+        stretch = np.array([patch.width, patch.height], np.float32) / self.size
+        corner = patch.start.take([1, 0]).cast() * (2 / self.size) + (slits_centre - slits_half + stretch)
+        linear = inverse * stretch.reshape(2, 1) / half
+        offset = ((corner - shift).reshape(1, 2) @ inverse - centre) / half
+        local = centres(g, Window(0, 0, patch.height, patch.width)).reshape(-1, 2)
+        return (local @ linear + offset).reshape(1, patch.height, patch.width, 2)
+
+    def _patch(self, centre: Value, size: tuple[int, int]) -> Patch:
+        """A patch of `size` (height, width in pixels of the full crop) about a point [2] in crop units."""
+        height, width = size[0] // self.shrink, size[1] // self.shrink
+        slits = self.slits
+        middle = (centre.take([1, 0]) + 1) * (self.size / 2)
+        corner = middle - [height / 2 + slits.top, width / 2 + slits.left]
+        corner = self.g.minimum(corner.clip(0, None), [slits.height - height, slits.width - width])
+        return Patch(height, width, self.g.op("Round", corner).cast(TensorProto.INT64))
+
+    def _cut_map(self, where: Value, patch: Patch) -> Value:
+        """The part in a patch of a backward map [1, h, w, 2] over SLITS."""
+        part = self.g.op("Slice", where, patch.start, patch.start + patch.size, np.array([1, 2]))
+        return part.reshape(1, patch.height, patch.width, 2)
+
+    def _cut(self, image: Value, patch: Patch) -> Value:
+        """The part in a patch of an image [1, 3, h, w] over SLITS."""
+        part = self.g.op("Slice", image, patch.start, patch.start + patch.size, np.array([2, 3]))
+        return part.reshape(1, 3, patch.height, patch.width)
+
+    def _put(self, image: Value, patch: Patch) -> Value:
+        """An image [1, 3, h, w] of a patch, with zeros around it over SLITS."""
+        after = np.array([self.slits.height, self.slits.width]) - patch.size - patch.start
+        zeros = np.zeros(2, np.int64)
+        pads = self.g.concat([zeros, patch.start, zeros, after], axis=0)
+        return self.g.op("Pad", image, pads).reshape(1, 3, self.slits.height, self.slits.width)
+
+    @staticmethod
+    def _over(below: Value, above: Value, alpha: Value) -> Value:
+        return below + (above - below) * alpha
 
 
 def generator_graph(size: int) -> Graph:

@@ -20,10 +20,14 @@ LID_ENDS_OVER = 1.8
 class SkinLayers:
     head_color: Value
     """[1, 3, 512, 512] the portrait, the upper lip's colour carried on below its edge."""
-    head_alpha: Value
-    """[1, 1, SLITS] 1 where the head layer covers."""
-    jaw: Value
-    """[1, 4, SLITS] colour and coverage of the jaw layer."""
+    mouth_cover: Value
+    """[1, 1, SLITS] 1 where the head layer covers what is behind the mouth's slit."""
+    eye_cover: Value
+    """[1, 1, SLITS] the same for the eyes."""
+    jaw_color: Value
+    """[1, 3, SLITS] the portrait, the lower lip's colour carried on above its edge."""
+    jaw_alpha: Value
+    """[1, 1, SLITS] 1 where the jaw layer covers."""
 
 
 def sample(g: Graph, image: Value, x: Value, y: Value) -> Value:
@@ -47,14 +51,14 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion, eyes: list[EyeRegion
 
     inside = 1 - g.smoothstep((zone - 0.955) / 0.06)
     below_upper = g.smoothstep((v - upper + is_open * 0.4) / SKIN_ENDS_OVER)
-    head_alpha = 1 - below_upper * inside
+    mouth_cover, eye_cover = 1 - below_upper * inside, u * 0 + 1
     between_corners = g.smoothstep((mouth.width * 0.5 - along + 1) / 3)
     uncovered = g.smoothstep((lower - v + 0.1) / SKIN_ENDS_OVER) * between_corners
     for eye in eyes:
         uncovered = uncovered * g.smoothstep((eye.zone(x, y) - 1.03) / 0.06)
         eye_u, eye_v = eye.frame.local(x, y)
         below_lid = g.smoothstep((eye_v - eye.upper_edge(eye_u) - 0.3) / LID_ENDS_OVER)
-        head_alpha = head_alpha * (1 - below_lid * (1 - g.smoothstep((eye.zone(x, y) - 0.95) / 0.06)))
+        eye_cover = eye_cover * (1 - below_lid * (1 - g.smoothstep((eye.zone(x, y) - 0.95) / 0.06)))
 
     # Beyond its edge each lip's colour is carried on, so that a stretched edge shows skin, not teeth.
     here = crop(image, SLITS)
@@ -64,8 +68,8 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion, eyes: list[EyeRegion
         colours = sample(g, image, *mouth.frame.pixel(u, edge))
         return g.where(g.op("And", near, beyond), colours, here)
 
-    upper_end = upper + 0.6 - is_open * 1.8
-    lower_end = lower + 0.5 + is_open * 1.2
+    upper_end = upper + 0.6 - is_open * 2.1
+    lower_end = lower + 0.5 + is_open * 2.2
     head_colour = carried_on(v > upper_end, g.minimum(v, upper_end))
     jaw_colour = carried_on(v < lower_end, g.maximum(v, lower_end))
 
@@ -73,8 +77,10 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion, eyes: list[EyeRegion
     change = g.op("Pad", head_colour - here, np.array([0, 0, top, left, 0, 0, bottom, right]))
     return SkinLayers(
         head_color=image + change,
-        head_alpha=head_alpha.unsqueeze(0, 1),
-        jaw=g.concat([jaw_colour, (1 - uncovered).unsqueeze(0, 1)], axis=1),
+        mouth_cover=mouth_cover.unsqueeze(0, 1),
+        eye_cover=eye_cover.unsqueeze(0, 1),
+        jaw_color=jaw_colour,
+        jaw_alpha=(1 - uncovered).unsqueeze(0, 1),
     )
 
 

@@ -126,26 +126,32 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
         * (1 - size * size * 0.04)
     )
     teeth = tone(UPPER_ENAMEL) * shade
-    teeth, alpha = _own_teeth(g, image, tone, mouth, u, v, far, teeth, alpha)
+    own = OwnMouth(g, image, tone, mouth, u, v)
+    above = g.op("LessOrEqual", v, own.upper + 1.5)
+    own_alpha = own.inside * own.bright
+    own_alpha = g.where(above, g.maximum(own_alpha, (far < 0.46).cast()), own_alpha)
+    teeth, alpha = _over(teeth, own.color, own.use), _over(alpha, own_alpha, own.use)
+    cavity = _over(cavity, own.color, own.use * own.inside * ((1 - own.bright) * 2).clip(0, 1))
     return Interior(teeth=g.concat([teeth, alpha.unsqueeze(0)], axis=0).unsqueeze(0), cavity=cavity.unsqueeze(0))
 
 
-def _own_teeth(
-    g: Graph, image: Value, tone: Tone, mouth: MouthRegion, u: Value, v: Value, far: Value,
-    drawn: Value, drawn_alpha: Value,
-) -> tuple[Value, Value]:  # fmt: skip
-    """The portrait's teeth instead of drawn ones, to the degree that it shows a bright row of them."""
-    step, width = g.smoothstep, mouth.width
-    upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
-    opening = step((v - upper) / 1.5) * step((lower - v) / 1.5)
-    opening = opening * step((width * 0.5 - (u - mouth.middle).abs()) / 2)
-    bright = step((crop(image, MOUTH)[0].mean(0) - tone.brightness * 0.42) / 0.10)
-    own = opening * bright
-    shown = own.sum(0, 1) / (opening.sum(0, 1) + 1)
-    use = step((shown - 0.45) / 0.1) * step((mouth.opening / width - 0.05) / 0.02)
-    use = use * (1 - step((mouth.opening / width - 0.4) / 0.1))
-    inside = g.maximum(g.minimum(v, lower - 1.5), upper + 1.5)
-    seen = sample(g, image, *mouth.frame.pixel(u, inside))[0]
-    above = g.op("LessOrEqual", v, upper + 1.5)
-    seen_alpha = g.where(above, g.maximum(own, (far < 0.46).cast()), own)
-    return _over(drawn, seen, use), _over(drawn_alpha, seen_alpha, use)
+class OwnMouth:
+    """What the portrait itself shows between its lips: bright teeth, and the dark around them."""
+
+    def __init__(self, g: Graph, image: Value, tone: Tone, mouth: MouthRegion, u: Value, v: Value) -> None:
+        step, width = g.smoothstep, mouth.width
+        self.upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
+        corner = step((width * 0.5 - (u - mouth.middle).abs() + 1) / 2)
+        self.inside = step((v - self.upper + 0.5) / 1.5) * step((lower - v + 1.5) / 1.5) * corner
+        """[h, w] 1 in the opening and a pixel around it."""
+        here = crop(image, MOUTH)[0]
+        self.bright = step((here.mean(0) - tone.brightness * 0.12) / 0.16)
+        """[h, w] 1 on teeth."""
+        shown = (self.inside * self.bright).sum(0, 1) / (self.inside.sum(0, 1) + 1)
+        opening = mouth.opening / width
+        self.use = step((shown - 0.45) / 0.1) * step((opening - 0.05) / 0.02) * (1 - step((opening - 0.4) / 0.1))
+        """To what degree the portrait shows a row of teeth worth using."""
+        kept = g.maximum(g.minimum(v, lower - 1), self.upper + 1)
+        outside = g.op("Or", v > lower - 1.0, v < self.upper + 1.0)
+        self.color = g.where(outside, sample(g, image, *mouth.frame.pixel(u, kept))[0], here)
+        """[3, h, w] the portrait in the opening, carried on beyond its edges."""

@@ -125,7 +125,7 @@ def _below_lid(g: Graph, points: Value, region: EyeRegion, eye: Eye) -> tuple[Va
     from_corner = (region.width * 0.5 - u.abs()).clip(0, None).unsqueeze(1)
     down = _down(g, region.frame.sin, region.frame.cos)
     return (at + g.minimum(region.width * 0.10, from_corner * 0.4) * down,
-            at - g.minimum(region.width * 0.05, from_corner * 0.2) * down)  # fmt: skip
+            at - g.minimum(region.width * 0.10, from_corner * 0.3) * down)  # fmt: skip
 
 
 def _down(g: Graph, sin: Value, cos: Value) -> Value:
