@@ -20,9 +20,7 @@ RATE, FRAME, WINDOW, PREVIOUS = 16000, 640, 100, 10
 
 
 def part(start: int, stop: int, gain: float = 1, offset: float = 0) -> MotionPart:
-    return MotionPart(
-        start, stop, np.full(stop - start, gain, np.float32), np.full(stop - start, offset, np.float32)
-    )
+    return MotionPart(start, stop, np.full(stop - start, gain, np.float32), np.full(stop - start, offset, np.float32))
 
 
 def layout(size: int) -> MotionLayout:
@@ -83,6 +81,8 @@ def golden() -> dict[str, np.ndarray]:
 @pytest.fixture
 def spec(golden: dict[str, np.ndarray]) -> SpeechSpec:
     return SpeechSpec(
+        encoder="encoder",
+        denoiser="denoiser",
         sample_rate=RATE,
         fps=25.0,
         window_frames=WINDOW,
@@ -104,9 +104,7 @@ def sound(samples: int) -> Sound:
     return Sound(random.uniform(-1, 1, samples).astype(np.float32), RATE, samples / RATE)
 
 
-def test_golden_windows_of_the_reference(
-    golden: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_golden_windows_of_the_reference(golden: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
     g = golden
     draws = iter([g["motion_at_T"][0], *g["noise"].reshape(-1, WINDOW, 73)])
     monkeypatch.setattr("pipeline.stages.motion._normal", lambda random, spec: next(draws).astype(np.float32))
@@ -125,6 +123,8 @@ def test_golden_windows_of_the_reference(
         return np.tanh(motions @ g["A"] + audio @ g["B"] + step * g["c"])
 
     spec = SpeechSpec(
+        encoder="encoder",
+        denoiser="denoiser",
         sample_rate=RATE,
         fps=25.0,
         window_frames=WINDOW,
@@ -184,9 +184,7 @@ def test_a_window_starts_from_the_end_of_the_one_before(spec: SpeechSpec) -> Non
     np.testing.assert_array_equal(first["previous_motion"], np.full((2, PREVIOUS, 11), 7))
     np.testing.assert_array_equal(first["previous_audio"], 0)
     np.testing.assert_array_equal(second["previous_audio"], first["audio"][[1, 1], -PREVIOUS:])
-    np.testing.assert_allclose(
-        second["previous_motion"][0], np.repeat(first["audio"][1, -PREVIOUS:], 11, 1), atol=1e-6
-    )
+    np.testing.assert_allclose(second["previous_motion"][0], np.repeat(first["audio"][1, -PREVIOUS:], 11, 1), atol=1e-6)
     for inputs in denoiser.last:
         np.testing.assert_array_equal(inputs["audio"][0], -5)
         np.testing.assert_array_equal(inputs["motion"][0], inputs["motion"][1])
@@ -245,9 +243,7 @@ def test_progress_is_told_and_can_stop_the_stage(spec: SpeechSpec) -> None:
 
     encoder = Encoder()
     with pytest.raises(StopError):
-        motion(
-            sound(4 * 64000), encoder, Denoiser(follow_audio), spec, layout(11), seed=0, on_window=on_window
-        )
+        motion(sound(4 * 64000), encoder, Denoiser(follow_audio), spec, layout(11), seed=0, on_window=on_window)
     assert told == [(1, 4), (2, 4)]
     assert len(encoder.heard) == 2
 

@@ -11,8 +11,8 @@ Three parts of the motion vector, three ways to know x0:
 
   with mu, U, l conditioned on the previous window's last frames, so the sampler draws true samples
   that go on smoothly over the joint.
-- Lids, gaze and brows are functions of their drives (eyes.py, lips.py), which are columns of the vector that the decoder
-  leaves out.
+- Lids, gaze and brows are functions of their drives (eyes.py, lips.py), which are columns of the
+  vector that the decoder leaves out.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from onnx import TensorProto
 
 from .anatomy import UNITS
 from .eyes import eyes
+from .features import FEATURES
 from .idle_motion import PREVIOUS, TABLES, WINDOW
 from .lips import brows, lips
 from .schedule import cosine_schedule
 from .writer import Graph, Value
 
-AUDIO_SIZE = 8
+AUDIO_SIZE = len(FEATURES)
 SCALE, TRANSLATE_X, TRANSLATE_Y, PITCH, YAW, ROLL = 52, 53, 54, 56, 57, 58
 BLINK_DRIVE, GAZE_X_DRIVE, GAZE_Y_DRIVE, BROW_DRIVE = 59, 60, 61, 62
 MOTION_SIZE = 63
@@ -46,14 +47,15 @@ class Process:
 
 
 PROCESSES = (
-    Process("head", {PITCH: 0.55, YAW: 0.9, ROLL: 0.4, TRANSLATE_X: 0.06, TRANSLATE_Y: 0.04, SCALE: 0.04}),
+    Process("head", {PITCH: 0.42, YAW: 0.8, ROLL: 0.4, TRANSLATE_X: 0.06, TRANSLATE_Y: 0.04, SCALE: 0.04}),
     Process("glance", {GAZE_X_DRIVE: 1.0, GAZE_Y_DRIVE: 1.0, BROW_DRIVE: 1.0}),
     Process("blink", {BLINK_DRIVE: 1.0}),
 )
 
 
-JOINT_DECAY = 0.5
-"""What is left from frame to frame of a difference to the previous window's last frame."""
+JOINT_DECAY = {"mouth": 0.5, "jaw": 0.5, "brow": 0.85}
+"""What is left from frame to frame of a difference to the previous window's last frame, by the first
+letters of the coefficient. Eyes have no difference: all they follow is known in time."""
 
 
 def build_denoiser() -> Graph:
@@ -107,10 +109,8 @@ def _joined(g: Graph, expression: Value, previous: Value) -> Value:
 
     Near its end a window cannot know what comes; the next one does, and its difference fades out.
     """
-    fade = np.cumprod(np.full(WINDOW, JOINT_DECAY))[:, None]
-    fade[fade < 1e-4] = 0
+    decay = np.array([next((d for part, d in JOINT_DECAY.items() if name.startswith(part)), 0.0) for name in UNITS])
+    fade = np.round(np.cumprod(np.tile(decay, (WINDOW, 1)), axis=0), 4)
     new = expression[:, PREVIOUS:] + (previous[:, -1:] - expression[:, PREVIOUS - 1 : PREVIOUS]) * fade
     least = [-1.0 if name.startswith("mouthSmile") else 0.0 for name in UNITS]
     return g.maximum(new, least)
-
-

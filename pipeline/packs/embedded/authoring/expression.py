@@ -30,7 +30,7 @@ def smoothed(g: Graph, value: Value, kernel: Sequence[float]) -> Value:
     """[2, N, C] -> the same, each column smoothed over time; the ends are held."""
     half = len(kernel) // 2
     held = g.op("Pad", value, np.array([0, half, 0, 0, half, 0], np.int64), mode="edge")
-    parts = [held[:, i : len(kernel) * -1 + 1 + i or None] * float(weight) for i, weight in enumerate(kernel)]
+    parts = [held[:, i : i + 1 - len(kernel) or None] * float(weight) for i, weight in enumerate(kernel)]
     total = parts[0]
     for part in parts[1:]:
         total = total + part

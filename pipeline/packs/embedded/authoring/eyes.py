@@ -14,14 +14,13 @@ BLINK = (0.35, 0.85, 1.0, 0.9, 0.6, 0.33, 0.14, 0.04)
 BLINK_THRESHOLD = -0.2
 """A peak of the drive below it passes without a blink."""
 
-GAZE_STEP = {"x": 0.14, "y": 0.08}
+GAZE_STEP = {"x": 0.1, "y": 0.08}
 """Coefficient of eyeLook for one step of the drive."""
 
 
 def eyes(g: Graph, blink_drive: Value, gaze_x: Value, gaze_y: Value) -> Value:
     """Blinks at the peaks of their drive, and gaze that rests and leaps: [2, 110, 52]."""
-    drive = blink_drive
-    here, before, after = drive[:, 1:-1], drive[:, :-2], drive[:, 2:]
+    here, before, after = blink_drive[:, 1:-1], blink_drive[:, :-2], blink_drive[:, 2:]
     floats = TensorProto.FLOAT
     peak = (here > before).cast(floats) * (1 - (here < after).cast(floats)) * (here > BLINK_THRESHOLD).cast(floats)
     reach = len(BLINK)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
+F64 = NDArray[np.floating[Any]]
 
 TABLES = Path(__file__).parent / "data" / "idle_motion.npz"
 
@@ -49,7 +49,11 @@ def conditional(kernel: Callable[[F64], F64]) -> tuple[F64, F64, F64]:
     """`carry` [W, P], `modes` [W, R], `variances` [R] of a window given the frames before it."""
     frames = np.arange(PREVIOUS + WINDOW)
     covariance = kernel(np.abs(frames[:, None] - frames) / FPS)
-    before, cross, own = covariance[:PREVIOUS, :PREVIOUS], covariance[PREVIOUS:, :PREVIOUS], covariance[PREVIOUS:, PREVIOUS:]
+    before, cross, own = (
+        covariance[:PREVIOUS, :PREVIOUS],
+        covariance[PREVIOUS:, :PREVIOUS],
+        covariance[PREVIOUS:, PREVIOUS:],
+    )
     carry = np.linalg.solve(before + NUGGET * np.eye(PREVIOUS), cross.T).T
     variances, modes = np.linalg.eigh(own - carry @ cross.T)
     kept = np.flatnonzero(variances > LEAST_VARIANCE)[::-1]

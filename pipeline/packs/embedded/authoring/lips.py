@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .expression import both, coefficients, smoothed
+from .features import FEATURES
 from .writer import Graph, Value
 
 VISEMES: dict[str, dict[str, float]] = {
@@ -23,7 +24,7 @@ VISEMES: dict[str, dict[str, float]] = {
     # f, th, h: lower lip near the upper teeth
     "breath": {"jawOpen": 0.03, "mouthRollLower": 0.4, **both("mouthUpperUp", 0.3)},
     # p, b, m: lips together
-    "shut": {**both("mouthPress", 0.3), "mouthRollLower": 0.2},
+    "shut": {**both("mouthPress", 0.22), "mouthRollLower": 0.15},
 }  # fmt: skip
 
 BROW_IDLE, BROW_EMPHASIS = 0.05, 0.2
@@ -33,7 +34,7 @@ BROW_IDLE, BROW_EMPHASIS = 0.05, 0.2
 def lips(g: Graph, features: Value) -> Value:
     """[2, 110, 8] features -> [2, 110, 52] coefficients."""
     level, voicing, opening, front, rounding, hiss, breath, closure = (
-        features[:, :, i : i + 1] for i in range(8)
+        features[:, :, i : i + 1] for i in range(len(FEATURES))
     )
     sounding = ((level - 0.12) * (1 / 0.3)).clip(0, 1)
     shut = g.maximum(closure, smoothed(g, closure, (0.3, 0.4, 0.3)))
@@ -49,8 +50,8 @@ def lips(g: Graph, features: Value) -> Value:
         "breath": sounding * breath * 0.5,
     }
     said = g.concat([shares[name] for name in VISEMES if name in shares], axis=2)
-    said = smoothed(g, said, (0.25, 0.5, 0.25)) * (1 - shut)
-    return g.concat([said, shut], axis=2) @ coefficients(VISEMES.values())
+    said = smoothed(g, said, (0.05, 0.25, 0.4, 0.25, 0.05)) * (1 - shut)
+    return g.concat([said, shut * shut], axis=2) @ coefficients(VISEMES.values())
 
 
 def brows(g: Graph, features: Value, drive: Value) -> Value:

@@ -1,32 +1,21 @@
-"""The speech models of the embedded pack: encoder (this file), denoiser (denoiser.py) and their tables.
+"""The speech models of the embedded pack: the encoder (this file), the denoiser and their tables.
 
-The encoder hears a window of 4 s and says eight things of each of its 100 frames. It is hand-built:
-a short-time spectrum, energies of seven bands, and thresholds found by comparing the bands with the
-phones of synthetic voices (espeak-ng, flite). Each feature lies in 0..1:
-
-    level     loudness, 0 = pause or background, 1 = the louder frames of the window
-    voicing   how periodic the sound is (vowels, nasals) rather than noise
-    open      first formant high, as in "ah"; low in "ee", "oo" and murmurs
-    front     second formant high, as in "ee"
-    round     little above the first formant, as in "oh", "oo"
-    hiss      energy above 3 kHz, as in s, sh
-    breath    weak noise without pitch, as in f, h
-    closure   the mouth's own bands drop while speech goes on: p, b, m, and other stops
-
-Frame j describes the sound of [j, j + 1) / 25 s.
+The encoder hears a window of 4 s and says eight things of each of its 100 frames (features.py). It is
+hand-built: a short-time spectrum, energies of seven bands, and thresholds found by comparing the bands
+with the phones of synthetic voices (espeak-ng, flite). Frame j describes the sound of [j, j + 1) / 25 s.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from .denoiser import build_denoiser, rest_conditioning
+from .features import FEATURES
 from .schedule import cosine_schedule
 from .writer import Graph, Value
-
-FEATURES = ("level", "voicing", "open", "front", "round", "hiss", "breath", "closure")
 
 SAMPLES = 64080
 """Samples of a window: 100 frames of 640, and 40 reflected ones on each side."""
@@ -74,22 +63,26 @@ def speech_encoder() -> Graph:
     audio = g.input("audio_padded", [1, SAMPLES])
     power = _power_spectrum(g, audio)  # [400, 257]
     murmur, low, high, back, middle, third, sibilant = (
-        _band_db(g, power, edges) for edges in zip(BAND_EDGES_HZ, BAND_EDGES_HZ[1:])
+        _band_db(g, power, edges) for edges in pairwise(BAND_EDGES_HZ)
     )  # each [400, 1]
     total = _band_db(g, power, (100, 7800))
     reference = _mean_of_extremes(total, LOUD_SLICES, largest=True)
-    level = _level(g, total, reference)
+    recorded = g.where(total < DIGITAL_SILENCE_DB, reference, total)
+    background = _mean_of_extremes(recorded, QUIET_SLICES, largest=False)
+    level = _level(g, total, reference, background)
     voicing = _voicing(g, power)
+    level = level * _speechlike(g, level, voicing, reference - background)
 
     below = g.maximum(murmur, low)
-    opening = ramp(high - below, -27, -9)
+    opening = ramp(high - below, -25, -9)
+    opening = opening * ramp(high - g.maximum(back, middle), 24, 12)  # in a back "oo" it is the second formant
     tilt = middle - back
-    front = ramp(tilt, 6, 20)
+    front = ramp(tilt, 5, 17)
     dull = ramp(tilt, 7, -7)
     rounding = dull * g.maximum(1 - opening, ramp(low - high, -1, 8))
     hiss = ramp(g.maximum(third, sibilant) - g.maximum(below, high), -3, 9)
     breath = (1 - voicing) * (1 - hiss)
-    closure = _closure(g, power, level, reference - total, hiss)
+    closure = _closure(g, power, level, reference - total) * (1 - hiss)
 
     frame = {
         "level": _frame_mean(level),
@@ -144,34 +137,38 @@ def _mean_of_extremes(value: Value, count: int, largest: bool) -> Value:
     return picked.mean(0, keep=True)
 
 
-def _level(g: Graph, total: Value, reference: Value) -> Value:
-    """Loudness between the background (or 32 dB below the louder slices, whichever is more) and those."""
-    recorded = g.where(total < DIGITAL_SILENCE_DB, reference, total)
-    background = _mean_of_extremes(recorded, QUIET_SLICES, largest=False) + 5
-    quiet = g.maximum(g.minimum(g.maximum(background, reference - 32), reference - 16), FLOOR_DB)
+def _level(g: Graph, total: Value, reference: Value, background: Value) -> Value:
+    """Loudness between the background (or 32 dB below the loudest slices, whichever is more) and those."""
+    quiet = g.maximum(g.minimum(g.maximum(background + 5, reference - 32), reference - 16), FLOOR_DB)
     return ((total - quiet) / g.maximum(reference - 4 - quiet, 12)).clip(0, 1)
 
 
+def _speechlike(g: Graph, level: Value, voicing: Value, span_db: Value) -> Value:
+    """[1, 1]: 0 for a steady noise. Speech rises and falls within a window, or is a vowel held out."""
+    voiced = (voicing * level).sum(0, keep=True) / (level.sum(0, keep=True) + 1e-3)
+    return g.maximum(ramp(span_db, 7, 14), ramp(voiced, 0.6, 0.95))
+
+
 def _voicing(g: Graph, power: Value) -> Value:
-    """Highest normalised autocorrelation at a pitch's lag, from the spectrum up to 2 kHz."""
-    bins = np.arange(2000 * PERIOD // 16000)
+    """Highest normalised autocorrelation at a pitch's lag, from the spectrum of 90 to 2000 Hz."""
+    first, stop = (edge * PERIOD // 16000 + 1 for edge in (90, 2000))
+    bins = np.arange(first, stop)
     hann = 0.5 - 0.5 * np.cos(np.arange(WINDOW) * (2 * np.pi / WINDOW))
     overlap = np.array([np.sum(hann[lag:] * hann[: WINDOW - lag]) for lag in PITCH_LAGS]) / np.sum(hann * hann)
     waves = np.cos(2 * np.pi * (np.outer(bins, PITCH_LAGS) % PERIOD) / PERIOD)
     table = np.round(waves / overlap**0.7, 4).astype(np.float16)  # in full it would favour long lags of noise
-    low = power[:, : len(bins)]
+    low = power[:, first:stop]
     repeats = (low @ g.constant(table).cast()).max(1, keep=True)
     return ramp(repeats / (low.sum(1, keep=True) + 1e-9), 0.38, 0.65)
 
 
-def _closure(g: Graph, power: Value, level: Value, softer: Value, hiss: Value) -> Value:
+def _closure(g: Graph, power: Value, level: Value, softer: Value) -> Value:
     """How far the bands that an open mouth lets out (550 to 4500 Hz) have dropped, half of the drop
     of the whole (`softer`) added, while there is speech within 150 ms."""
     mouth = _band_db(g, power, (550, 4500))
     drop = _mean_of_extremes(mouth, LOUD_SLICES, largest=True) - mouth
-    pooled = {"kernel_shape": [31], "pads": [15, 15]}
-    near = g.op("MaxPool", level.transpose(1, 0).unsqueeze(0), **pooled)[0].transpose(1, 0)
-    return ramp(drop + 0.5 * softer, 23, 31) * ramp(near, 0.3, 0.6) * (1 - hiss)
+    near = g.op("MaxPool", level.transpose(1, 0).unsqueeze(0), kernel_shape=[31], pads=[15, 15])
+    return ramp(drop + 0.5 * softer, 23, 31) * ramp(near[0].transpose(1, 0), 0.3, 0.6)
 
 
 def _slices(value: Value) -> Value:
