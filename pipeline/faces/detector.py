@@ -48,7 +48,7 @@ def detect(picture: U8, model: Model, spec: DetectorSpec, scales: list[float]) -
     for scale in sorted(scales, reverse=True):
         size = (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale)))
         # From the level before, which is at most twice as large: each pixel is read once for the first level only.
-        image = image.resize(size, Image.Resampling.BILINEAR)
+        image = image.resize(size, Image.Resampling.BILINEAR, reducing_gap=1.0)
         factor = np.array(picture.shape[1::-1]) / size
         for left, top, tile in _tiles(np.asarray(image), spec):
             found += _ask(tile, model, spec, np.array([left, top]), factor)

@@ -26,7 +26,7 @@ class Face:
     Its box is the upright square around the face's outline (from temple to temple, forehead left out) and the
     brows, times the pack's factor: the square that the detector draws, but measured on settled landmarks, so
     that it does not depend on where tiles lie. `side` is that square's side, `box` its part in the picture.
-    `yaw`: degrees, how far the head is turned to either side.
+    `yaw`: degrees, how far the head is turned to either side. `outside`: part of the points beyond the picture.
     """
 
     points: F64
@@ -35,6 +35,7 @@ class Face:
     side: float
     box: Box
     yaw: float
+    outside: float
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class FaceFinder:
         right, bottom = (int(v) for v in np.clip(np.round(center + side / 2), 0, limit))
         across = points[self.spec.cheeks[1]] - points[self.spec.cheeks[0]]
         yaw = float(np.degrees(np.arctan2(abs(across[2]), np.hypot(across[0], across[1]))))
-        return Face(points, score, center, side, (left, top, right, bottom), yaw)
+        outside = float(((points[:, :2] < 0) | (points[:, :2] > limit)).any(axis=1).mean())
+        return Face(points, score, center, side, (left, top, right, bottom), yaw, outside)
 
     def _same(self, a: Face, b: Face) -> bool:
         squares = [Candidate(face.center, face.side, 0.0, face.score) for face in (a, b)]

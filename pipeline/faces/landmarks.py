@@ -33,23 +33,21 @@ def find_landmarks(picture: U8, model: Model, spec: LandmarksSpec, start: Crop) 
         start: the square to begin with; the next ones follow from the points found.
 
     Returns:
-        The points of the last pass, or None where the model sees no face twice running.
+        The points of the last pass, or None as soon as the model sees no face.
     """
-    crop, last, doubts = start, None, 0
-    found: Landmarks | None = None
+    crop, last = start, None
     for _ in range(spec.passes):
-        if not _touches(crop, picture):
+        if not _centered_in(crop, picture):
             return None
         found = _ask(picture, model, spec, crop)
-        doubts = doubts + 1 if found.score < spec.threshold else 0
-        if doubts == 2:
+        if found.score < spec.threshold:
             return None
         side = 2 * float(np.hypot(*crop.matrix[:, 0]))
-        if last is not None and np.abs(found.points - last).mean() < spec.settled * side:
-            break
-        last = found.points
+        if last is not None and np.abs(found.points - last.points).mean() < spec.settled * side:
+            return found
+        last = found
         crop = square_of(found.points, spec)
-    return found if not doubts else None
+    return last
 
 
 def square_of(points: F64, spec: LandmarksSpec) -> Crop:
@@ -63,7 +61,8 @@ def square_of(points: F64, spec: LandmarksSpec) -> Crop:
     return square(center, float((high - low).max()) * spec.margin, float(np.arctan2(across[1], across[0])))
 
 
-def _touches(crop: Crop, picture: U8) -> bool:
+def _centered_in(crop: Crop, picture: U8) -> bool:
+    """Whether the square's centre lies in the picture; without that there is no face to speak of."""
     x, y = crop.matrix[:, 2]
     return bool(0 <= x < picture.shape[1] and 0 <= y < picture.shape[0])
 

@@ -97,7 +97,8 @@ class FaceSpec:
     `outline`: landmarks of the face's outline from temple to temple and of the brows; a face's box is the
     upright square around them, its side times `box_factor`. `least_side`: of the box of a usable face, pixels of
     the stored picture. `cheeks`: the outermost landmarks, right and left; the line between them says how far
-    the head is turned. `greatest_yaw`: degrees, of a usable face.
+    the head is turned. `greatest_yaw`: degrees, of a usable face. `most_outside`: part of its landmarks that may
+    lie beyond the picture's edges.
     """
 
     detector: DetectorSpec
@@ -107,6 +108,7 @@ class FaceSpec:
     least_side: int
     cheeks: tuple[int, ...]
     greatest_yaw: float
+    most_outside: float
 
     @classmethod
     def read(cls, root: Section) -> FaceSpec:
@@ -120,4 +122,5 @@ class FaceSpec:
             least_side=face.integer("least_side"),
             cheeks=face.integers("cheeks"),
             greatest_yaw=face.number("greatest_yaw"),
+            most_outside=face.number("most_outside"),
         )

@@ -93,10 +93,7 @@ def _decode(file: BinaryIO, name: str, background: tuple[int, int, int]) -> U8:
             raise PortraitError(f"{name} is damaged ({_reason(error)}); {_CURE}") from error
         with image:
             if image.width * image.height > MOST_PIXELS:
-                raise PortraitError(
-                    f"{name} is too large ({image.width} x {image.height}, {image.width * image.height / 1e6:.0f} megapixels); "
-                    f"{_SHRINK}"
-                )
+                raise PortraitError(f"{name} is too large ({image.width} x {image.height} pixels); {_SHRINK}")
             try:
                 image.load()
                 return np.asarray(_turn(_rgb(image, background), image))

@@ -12,6 +12,7 @@ from ..errors import Box, FaceTooSmallError, NoFaceError, PortraitError, Several
 from ..faces.crop import CropSpec, face_crop, in_crop_units
 from ..faces.finder import Face, FaceFinder
 from ..faces.sampling import sample_square
+from ..faces.spec import FaceSpec
 from ..values import U8, Portrait
 from .picture import name_of, open_picture
 
@@ -39,17 +40,13 @@ def prepare_portrait(
         max_side: longest side of `Portrait.picture`, pixels.
 
     Raises:
-        PortraitError: the picture cannot be read, or the head is turned too far.
+        PortraitError: the picture cannot be read, or the face is turned too far or cut off.
         NoFaceError, FaceTooSmallError, SeveralFacesError: see there.
     """
     stored = open_picture(source, background)
     name = name_of(source)
     chosen = choose_face(finder.find(stored), face, name, finder.spec.least_side)
-    if chosen.yaw > finder.spec.greatest_yaw:
-        raise PortraitError(
-            f"the face in {name} is turned {chosen.yaw:.0f} degrees to the side; "
-            f"choose a picture in which it looks towards the camera ({finder.spec.greatest_yaw:.0f} degrees at most)"
-        )
+    _check_view(chosen, name, finder.spec)
     crop = face_crop(chosen.points, crop_spec)
     picture, factor = fit(stored, max_side)
     return Portrait(
@@ -99,6 +96,19 @@ def choose_face(faces: list[Face], number: int | None, name: str, least_side: in
         "(left, top, right, bottom in pixels)",
         boxes,
     )
+
+
+def _check_view(face: Face, name: str, spec: FaceSpec) -> None:
+    if face.yaw > spec.greatest_yaw:
+        raise PortraitError(
+            f"the face in {name} is turned {face.yaw:.0f} degrees to the side; "
+            f"choose a picture in which it looks towards the camera ({spec.greatest_yaw:.0f} degrees at most)"
+        )
+    if face.outside > spec.most_outside:
+        raise PortraitError(
+            f"the face in {name} is cut off by the picture's edge ({face.outside:.0%} of it lies outside); "
+            "choose a picture that shows the whole face"
+        )
 
 
 def fit(stored: U8, max_side: int) -> tuple[U8, float]:
