@@ -27,7 +27,7 @@ VISEMES: dict[str, dict[str, float]] = {
     "shut": {**both("mouthPress", 0.22), "mouthRollLower": 0.15},
 }  # fmt: skip
 
-BROW_IDLE, BROW_EMPHASIS = 0.05, 0.2
+BROW_IDLE, BROW_EMPHASIS = 0.05, 0.14
 """Coefficient of browInnerUp for one unit of the drive, and on the loudest syllables."""
 
 
