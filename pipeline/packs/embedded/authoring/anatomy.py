@@ -75,6 +75,10 @@ class Eye:
     def upper_edge(self) -> list[int]:
         return [self.corners[0], *self.upper, self.corners[1]]
 
+    @property
+    def lower_edge(self) -> list[int]:
+        return [self.corners[0], *self.lower, self.corners[1]]
+
 
 RIGHT_EYE = Eye(
     corners=[33, 133],

@@ -13,6 +13,7 @@ from .writer import Graph
 
 TENSORS: dict[str, list[int]] = {
     "head_color": [1, 3, SIZE, SIZE],
+    "eye_color": [1, 3, SLITS.height, SLITS.width],
     "mouth_cover": [1, 1, SLITS.height, SLITS.width],
     "eye_cover": [1, 1, SLITS.height, SLITS.width],
     "jaw_color": [1, 3, SLITS.height, SLITS.width],
@@ -23,6 +24,7 @@ TENSORS: dict[str, list[int]] = {
     "jaw_weights": [(SLITS.height // STEP) * (SLITS.width // STEP), 4 + RANK],
     "keypoint_weights": [4 + RANK, POINTS],
     "mouth_weights": [6, POINTS],
+    "gaze_weights": [2, POINTS],
 }
 """What passes from the appearance graph to the generators."""
 
@@ -39,6 +41,7 @@ def appearance_graph() -> Graph:
     interior = mouth_interior(g, image, points, mouth)
     values = {
         "head_color": skin.head_color,
+        "eye_color": skin.eyeballs,
         "mouth_cover": skin.mouth_cover,
         "eye_cover": skin.eye_cover,
         "jaw_color": skin.jaw_color,
@@ -49,6 +52,7 @@ def appearance_graph() -> Graph:
         "jaw_weights": weights.jaw,
         "keypoint_weights": weights.keypoints,
         "mouth_weights": weights.mouth,
+        "gaze_weights": weights.gaze,
     }
     for name, shape in TENSORS.items():
         g.output(name, values[name], shape)

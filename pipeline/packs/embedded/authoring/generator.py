@@ -91,21 +91,20 @@ class Generator:
         head_map = self._positions(back, SLITS)
         jaw_map = self._positions(self._backward("jaw_weights", factors / half, SLITS), SLITS)
         head_there = frame[:, :, slits.top : slits.bottom, slits.left : slits.right]
-        colors, eye_cover = self._layer("jaw_color"), self._layer("eye_cover")
+        colors, alpha, eye_cover = (self._layer(name) for name in ("jaw_color", "jaw_alpha", "eye_cover"))
 
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + [0, MOUTH_PATCH_DOWN], MOUTH_PATCH)
-        lower = self._over(
-            self._inside_mouth(moves, mouth),
-            self._sample(colors, self._cut_map(jaw_map, mouth), "cubic"),
-            self._sample(self._layer("jaw_alpha"), self._cut_map(jaw_map, mouth), "linear"),
-        )
-        patches = [(mouth, lower, self._layer("mouth_cover"))]
-        for eye in EYES:
+        patches = [(mouth, self._inside_mouth(moves, mouth), self._layer("mouth_cover"))]
+        gaze = (self.tensors["gaze_weights"] @ moves) / half
+        for i, eye in enumerate(EYES):
             patch = self._patch(driving.take(eye.corners).mean(0), EYE_PATCH)
-            patches.append((patch, self._sample(colors, self._cut_map(jaw_map, patch), "cubic"), eye_cover))
+            turned = self._cut_map(jaw_map, patch) - gaze[i]
+            patches.append((patch, self._sample(self._layer("eye_color"), turned, "cubic"), eye_cover))
         shown = None
-        for patch, below, cover in patches:
+        for patch, behind, cover in patches:
+            where = self._cut_map(jaw_map, patch)
+            below = self._over(behind, self._sample(colors, where, "cubic"), self._sample(alpha, where, "linear"))
             covered = self._sample(cover, self._cut_map(head_map, patch), "linear")
             change = self._put((below - self._cut(head_there, patch)) * (1 - covered), patch)
             shown = change if shown is None else shown + change

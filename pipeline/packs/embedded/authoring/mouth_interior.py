@@ -23,7 +23,7 @@ UPPER_DROPS = [0.075, 0.064, 0.070, 0.055, 0.04]
 LOWER_WIDTHS = [0.085, 0.09, 0.10, 0.08]
 
 CAVITY, TONGUE = (52, 20, 20), (158, 82, 80)
-UPPER_ENAMEL, LOWER_ENAMEL = (236, 221, 200), (222, 196, 168)
+UPPER_ENAMEL, LOWER_ENAMEL = (236, 221, 200), (224, 192, 164)
 """RGB of 255 under the light of an average portrait."""
 
 SKIN = np.array([0.80, 0.62, 0.54], np.float32)
@@ -109,9 +109,9 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
 
     place, _ = _row_of_teeth(g, far, LOWER_WIDTHS, [0.0] * len(LOWER_WIDTHS))
     size = place.abs()
-    lower_edge = size * size * size * 0.008 - 0.020 + far * far * (0.05 / 0.4**2)
-    lower_alpha = step((from_lower_lip - lower_edge) / 0.014 + 0.5) * step((sum(LOWER_WIDTHS) - far) / 0.04) * 0.8
-    lower_shade = (1 - _bell(1 - size, 0.12) * 0.08) * (0.66 - step((far - 0.08) / 0.25) * 0.35)
+    lower_edge = size * size * size * 0.008 - 0.010 + far * far * (0.05 / 0.4**2)
+    lower_alpha = step((from_lower_lip - lower_edge) / 0.014 + 0.5) * step((sum(LOWER_WIDTHS) - far) / 0.04) * 0.7
+    lower_shade = (1 - _bell(1 - size, 0.12) * 0.08) * (0.78 - step((far - 0.08) / 0.25) * 0.40)
     cavity = _over(cavity, tone(LOWER_ENAMEL) * lower_shade, lower_alpha)
 
     place, drop = _row_of_teeth(g, far, UPPER_WIDTHS, UPPER_DROPS)

@@ -75,7 +75,7 @@ def blink_unit(g: Graph, kp: Value, eye: Eye) -> Value:
 def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
     """[478, 3] displacements for gaze to the left and right of the picture, up and down.
 
-    Sideways the iris moves by 0.22 of the eye's width (about 30 degrees), less where it would pass
+    Sideways the iris moves by 0.2 of the eye's width (about 30 degrees), less where it would pass
     behind a corner; lids follow a gaze up or down, the upper more than the lower.
     """
     corners, iris = kp.take(eye.corners), kp.take(eye.iris)
@@ -95,7 +95,7 @@ def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
     up_lids, down_lids = 0.55 * upper + 0.2 * lower, 0.8 * upper + 0.3 * lower
 
     def sideways(room: Value) -> Value:
-        return g.minimum(width * 0.22, (room - radius).clip(0, None) * 0.85)
+        return g.minimum(width * 0.2, (room - radius).clip(0, None) * 0.85)
 
     return {
         "image_left": irises @ across * -sideways(from_left),

@@ -84,6 +84,7 @@ class EyeRegion:
         self.frame = Frame(left, right, (left + right) * 0.5)
         self.width = self.frame.width
         self.upper = self.frame.local_points(points.take(eye.upper_edge))
+        self.lower = self.frame.local_points(points.take(eye.lower_edge))
         self._count = len(eye.upper_edge)
 
     def zone(self, x: Operand, y: Operand) -> Value:
@@ -92,6 +93,9 @@ class EyeRegion:
 
     def upper_edge(self, u: Value) -> Value:
         return polyline(self.g, *self.upper, self._count, u)
+
+    def lower_edge(self, u: Value) -> Value:
+        return polyline(self.g, *self.lower, self._count, u)
 
 
 def eye_regions(g: Graph, points: Value) -> list[EyeRegion]:

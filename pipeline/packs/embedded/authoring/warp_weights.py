@@ -1,7 +1,8 @@
 """Low-rank weights that turn keypoint displacements into displacements of the warp's nodes.
 
 Two layers: the head (with the upper lip and the upper lids) and the jaw (with the lower lip and
-lids and the eyeballs). Away from the slits both move by one common field.
+the lower lids). Away from the slits both move by one common field. Eyeballs move with the jaw
+layer's field, plus what their irises move beyond it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from .anatomy import (
     CHIN_PATCH, EYES, FACE_OUTLINE, LOWER_INNER, LOWER_LIP_ROWS, MESH_POINTS, MOUTH_CORNERS, NEUTRAL,
-    OUTER_MOUTH_CORNERS, POINTS, UPPER_INNER, UPPER_LIP_ROWS, Eye,
+    OUTER_MOUTH_CORNERS, POINTS, UPPER_INNER, UPPER_LIP_ROWS, Eye, indicator,
 )  # fmt: skip
 from .fields import moving_least_squares
 from .head_motion import HeadMotion, Outline, depth_and_head_weight
@@ -68,6 +69,8 @@ class WarpWeights:
     """[4 + rank, 478] from keypoint displacements to the factors of the two above."""
     mouth: Value
     """[6, 478] displacement of three corners of the crop for the upper teeth, then for the jaw."""
+    gaze: Value
+    """[2, 478] displacement of each iris beyond that of the lids around it."""
 
 
 class NodeSet:
@@ -96,11 +99,11 @@ class NodeSet:
             member[LEFT_OUT[field]] = 0
             masks.append(self.g.constant(member))
 
-    def fields(self, targets: npt.NDArray[np.float32], *names: str) -> list[Value]:
+    def fields(self, targets: Value, *names: str) -> list[Value]:
         """The named fields at the targets [n, 2]: each [n, rank]."""
         join = self.g.concat
         return moving_least_squares(
-            self.g, self.g.constant(targets), join(self._positions, axis=0), join(self._values, axis=0),
+            self.g, targets, join(self._positions, axis=0), join(self._values, axis=0),
             [join(self._masks[name], axis=0) for name in names], SOFTENING, ridge=1.0,
         )  # fmt: skip
 
@@ -154,7 +157,6 @@ def _expression_nodes(
     for eye, region in zip(EYES, eyes, strict=True):
         for positions in _below_lid(g, points, region, eye):
             nodes.add(len(eye.upper), positions, values.take(eye.upper), "head")
-        nodes.add(len(eye.iris), points.take(eye.iris)[:, 0:2], values.take(eye.iris), "jaw")
     return nodes
 
 
@@ -179,9 +181,10 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     factors = basis.transpose(1, 0) - (basis.transpose(1, 0) @ of_head) @ motion.keypoints
 
     nodes = _expression_nodes(g, points, expression, outline, mouth, eyes)
-    (common,) = nodes.fields(CROP.node_positions(), "common")
-    head, jaw = nodes.fields(SLITS.node_positions(), "head", "jaw")
-    rigid = motion.at(g.constant(CROP.node_positions()), depth) * reach
+    everywhere = g.constant(CROP.node_positions())
+    (common,) = nodes.fields(everywhere, "common")
+    head, jaw = nodes.fields(g.constant(SLITS.node_positions()), "head", "jaw")
+    rigid = motion.at(everywhere, depth) * reach
 
     cells, rank = SLITS.over(STEP), int(np.load(MOTION_BASIS).shape[1])
 
@@ -204,9 +207,14 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     for point, weight in JAW_FOLLOWS.items():
         followed[0, point] = weight
     jaw_expression = followed - (followed @ of_head) @ motion.keypoints
+    irises = points.take([eye.iris[0] for eye in EYES])
+    (around_iris,) = nodes.fields(irises[:, 0:2], "jaw")
+    lids = motion.at(irises[:, 0:2], irises[:, 2:3]) @ motion.keypoints + around_iris @ factors
+    own = np.stack([indicator(eye.iris) / len(eye.iris) for eye in EYES]).astype(np.float32)
     return WarpWeights(
         head=g.concat([rigid, head_field], axis=1),
         jaw=g.concat([in_slits(rigid, 4), jaw_field], axis=1),
         keypoints=g.concat([motion.keypoints, factors], axis=0),
         mouth=g.concat([teeth, teeth + jaw_expression], axis=0),
+        gaze=own - lids,
     )
