@@ -46,6 +46,10 @@ def check_output(path: Path) -> Path:
     return path
 
 
+def _opened(source: str | Path | BinaryIO) -> Path | BinaryIO:
+    return Path(source) if isinstance(source, str) else source
+
+
 def ignore_progress(stage: str, done: int, total: int) -> None:
     """No progress wanted."""
 
@@ -84,10 +88,10 @@ def render(
     report = Report.begin(studio.pack, settings, studio.options.thread_count)
 
     with report.timing("sound"):
-        sound, soundtrack = read_sound(audio)
+        sound, soundtrack = read_sound(_opened(audio))
     on_progress("sound", 1, 1)
 
-    picture = studio.prepare_portrait(portrait, settings, report)
+    picture = studio.prepare_portrait(_opened(portrait), settings, report)
     report.describe_portrait(picture)
     on_progress("portrait", 1, 1)
 

@@ -65,7 +65,11 @@ class Studio:
         """Face detector and landmark model, the same for every pack."""
         return FaceFinder.open(open_pack(FACES_PACK), self.options)
 
-    def prepare_portrait(self, source: str | Path | BinaryIO, settings: Settings, report: Report) -> Portrait:
+    def terminate(self) -> None:
+        """End a model's run that is under way, from another thread; it raises ModelError there."""
+        self.models.terminate()
+
+    def prepare_portrait(self, source: Path | BinaryIO, settings: Settings, report: Report) -> Portrait:
         """Stage 2."""
         with report.timing("portrait", self.finder.landmarks.provider):
             return prepare_portrait(

@@ -21,6 +21,9 @@ class FakeModel:
     def side(self, role: str) -> int:
         return self._side
 
+    def terminate(self) -> None:
+        pass
+
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         self.runs += 1
         return self.function(inputs)

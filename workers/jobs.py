@@ -17,7 +17,7 @@ import redis
 
 from pipeline.errors import TalkreelError
 
-from .errors import JobLostError
+from .errors import JobNotFoundError, error_to_json
 
 LEASE = 15.0
 """Seconds after which a running step whose worker did not renew it counts as abandoned."""
@@ -102,6 +102,10 @@ local function keep(value)
   redis.call('HSET', KEYS[2], ARGV[1], cjson.encode(value))
   redis.call('EXPIRE', KEYS[1], ARGV[2]); redis.call('EXPIRE', KEYS[2], ARGV[2])
 end
+local function late()
+  local deadline = tonumber(redis.call('HGET', KEYS[1], 'deadline') or '0')
+  return deadline > 0 and now > deadline
+end
 local state = redis.call('HGET', KEYS[1], 'state')
 """
 
@@ -123,6 +127,7 @@ _BEGIN = (
     + """
 if not state then return 'lost' end
 if state ~= 'running' then return 'ended' end
+if late() then return 'late' end
 local s = step() or {status = 'sent', starts = 0, sends = 0, note = ''}
 if s.status == 'done' then return 'done' end
 if s.status == 'running' and s.owner ~= ARGV[3] and now - s.at < tonumber(ARGV[4]) then return 'busy' end
@@ -138,6 +143,7 @@ _BEAT = (
     + """
 if not state then return 'lost' end
 if state ~= 'running' then return state end
+if late() then return 'late' end
 local s = step()
 if not s or s.status ~= 'running' or s.owner ~= ARGV[3] then return 'taken' end
 s.at = now; keep(s)
@@ -215,7 +221,9 @@ class Jobs:
     def create(self, order: Order) -> None:
         """Write a new job down; it is running from now on."""
         with self.redis.pipeline(transaction=True) as pipe:
-            pipe.hset(self.key(order.job), mapping={"order": order.to_json(), "state": RUNNING, "error": ""})
+            deadline = str(order.deadline or 0)
+            head: dict[Any, Any] = {"order": order.to_json(), "state": RUNNING, "error": "", "deadline": deadline}
+            pipe.hset(self.key(order.job), mapping=head)
             pipe.expire(self.key(order.job), self.lifetime)
             pipe.zadd(self.index, {order.job: order.submitted})
             pipe.zremrangebyscore(self.index, 0, order.submitted - self.lifetime)
@@ -223,21 +231,21 @@ class Jobs:
             pipe.execute()
 
     def order(self, job: str) -> Order:
-        """Raises JobLostError: no such job (any more)."""
+        """Raises JobNotFoundError: no such job (any more)."""
         text = self.redis.hget(self.key(job), "order")
         if text is None:
-            raise JobLostError(job)
+            raise JobNotFoundError(job)
         return Order.from_json(text)  # type: ignore[arg-type]
 
     def view(self, job: str) -> JobView:
-        """Raises JobLostError: no such job (any more)."""
+        """Raises JobNotFoundError: no such job (any more)."""
         with self.redis.pipeline(transaction=True) as pipe:
             pipe.hgetall(self.key(job))
             pipe.hgetall(self.key(job, "steps"))
             pipe.time()
             head, steps, (seconds, micros) = pipe.execute()
         if b"order" not in head:
-            raise JobLostError(job)
+            raise JobNotFoundError(job)
         return JobView(
             order=Order.from_json(head[b"order"]),
             state=head[b"state"].decode(),
@@ -270,11 +278,11 @@ class Jobs:
         return bool(self._run("send", job, step, was, str(sends)))
 
     def begin(self, job: str, step: str, owner: str) -> str:
-        """Take a step: "go", or why not: "done", "busy", "ended", "poisoned", "lost"."""
+        """Take a step: "go", or why not: "done", "busy", "ended", "late", "poisoned", "lost"."""
         return self._run("begin", job, step, owner, str(LEASE), str(MOST_STARTS)).decode()
 
     def beat(self, job: str, step: str, owner: str) -> str:
-        """Renew the lease; "running", or what became of the job or the step: a state, "taken", "lost"."""
+        """Renew the lease; "running", or what became of the job or the step: a state, "late", "taken", "lost"."""
         return self._run("beat", job, step, owner).decode()
 
     def finish(self, job: str, step: str, owner: str, result: Mapping[str, Any]) -> bool:
@@ -299,9 +307,9 @@ class Jobs:
 
     # The job's end and its progress.
 
-    def end(self, job: str, state: str, error: TalkreelError | Mapping[str, Any] | None = None) -> bool:
+    def end(self, job: str, state: str, error: TalkreelError | None = None) -> bool:
         """Done, failed or cancelled; False when it had ended before. Who gets True cleans up."""
-        data = error.to_json() if isinstance(error, TalkreelError) else error
+        data = error_to_json(error) if error else None
         ended = self._scripts["end"](keys=[self.key(job)], args=[state, json.dumps(data) if data else ""])
         if ended:
             self.event(job, {"state": state, **({"error": data} if data else {})})

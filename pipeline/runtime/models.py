@@ -33,6 +33,11 @@ class Models:
             self._sessions[key] = Session(self.pack.model_path(spec, variant), spec, self.options)
         return self._sessions[key]
 
+    def terminate(self) -> None:
+        """End whatever runs, from another thread."""
+        for session in list(self._sessions.values()):
+            session.terminate()
+
     def attempts(self, name: str) -> list[Model]:
         """The model, and how a second try after a bad result is made: its float32 variant where the pack
         has one. Else the list holds the model alone, and a second try repeats it, which helps against

@@ -39,6 +39,9 @@ class Model(Protocol):
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once; arrays by role."""
 
+    def terminate(self) -> None:
+        """End a run that is under way in another thread."""
+
 
 def onnxruntime() -> ModuleType:
     """The installed onnxruntime.
@@ -92,6 +95,7 @@ class Session:
             self._session = ort.InferenceSession(str(path), settings, providers=list(options.providers))
         except Exception as error:  # onnxruntime raises classes of its own, all below Exception
             raise ModelError(f"{path} does not load ({_first_line(error)}); verify the pack") from error
+        self._running: Any = None
         self._path = path
         self._spec = spec
         self._check("input", spec.inputs, self._session.get_inputs())
@@ -132,11 +136,20 @@ class Session:
             ModelError: the run failed.
         """
         feed = {tensor.name: inputs[role] for role, tensor in self._spec.inputs.items()}
+        self._running = onnxruntime().RunOptions()
         try:
-            outputs = self._session.run(self._output_names, feed)
+            outputs = self._session.run(self._output_names, feed, self._running)
         except Exception as error:
             raise ModelError(f"{self._path.name} failed while running ({_first_line(error)})") from error
+        finally:
+            self._running = None
         return dict(zip(self._spec.outputs, outputs, strict=True))
+
+    def terminate(self) -> None:
+        """End a run that is under way, from another thread: it raises ModelError at the next node."""
+        running = self._running
+        if running is not None:
+            running.terminate = True
 
 
 def _first_line(error: Exception) -> str:

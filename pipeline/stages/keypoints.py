@@ -127,20 +127,20 @@ def _rotation(source: Source, motion: Motion, frame: int, spec: DrivingSpec) -> 
 def _expression(source: Source, motion: Motion, frame: int, spec: DrivingSpec) -> F32:
     value = expression_offsets(source, motion, frame)
     first = expression_offsets(source, motion, 0) if "relative" in (spec.expression, spec.lip_rule) else value
-    exp: F32 = np.array(_ruled(spec.expression, source.expression, value, value - first), np.float32)
+    exp = _ruled(spec.expression, source.expression, value, value - first).copy()
     if spec.lip_rule != spec.expression:
         lips = list(spec.lip_points)
         exp[lips] = _ruled(spec.lip_rule, source.expression, value, value - first)[lips]
     if source.closed_mouth is not None:
-        exp += source.closed_mouth
+        exp = exp + source.closed_mouth
     return exp
 
 
 def _place(source: Source, spec: DrivingSpec, rotation: F32, exp: F32, scale: F32 | float, translation: F32) -> F32:
     if spec.expression_frame == "head":
-        turned = (source.kp + exp) @ rotation
+        turned: F32 = np.asarray((source.kp + exp) @ rotation, np.float32)
     else:
-        turned = source.kp @ rotation + exp
+        turned = np.asarray(source.kp @ rotation + exp, np.float32)
     points: F32 = np.asarray(scale * turned, np.float32)
     points[:, :2] += translation[:2]
     return points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,3 +74,33 @@ def test_models_are_opened_once() -> None:
     with pytest.raises(PackError, match="stitching"):
         models.get("stitching")
     assert len(models.attempts("generator_256")) == 1
+
+
+def test_a_run_can_be_ended_from_another_thread(tmp_path: Path) -> None:
+    """A long chain of nodes is ended in its midst; the session still works afterwards."""
+    graph = Graph("long")
+    value = graph.input("x", [1, 3])
+    wide = value.unsqueeze(2).expand(200, 3, 20000)
+    for _ in range(300):
+        wide = (wide * 1.0001).abs() + 0.0001
+    graph.output("y", wide.mean(0, 2).reshape(1, 3), [1, 3])
+    graph.save(tmp_path / "long.onnx")
+    session = Session(tmp_path / "long.onnx", SPEC, OPTIONS)
+    started = threading.Event()
+    failures: list[ModelError] = []
+
+    def run() -> None:
+        started.set()
+        try:
+            session.run({"value": np.ones((1, 3), np.float32)})
+        except ModelError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    started.wait()
+    while thread.is_alive():
+        session.terminate()
+        thread.join(0.01)
+    assert len(failures) == 1
+    assert session._running is None

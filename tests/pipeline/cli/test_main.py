@@ -1,0 +1,121 @@
+"""The command line as a user has it: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+PORTRAIT, VOICE = SAMPLES / "portrait.png", SAMPLES / "voice.wav"
+FAST = ("--preset", "preview", "--frame", "crop")
+
+
+def talkreel(*arguments: str | Path, module: bool = True) -> subprocess.CompletedProcess[str]:
+    start = [sys.executable, "-m", "pipeline"] if module else [str(Path(sys.executable).with_name("talkreel"))]
+    return subprocess.run([*start, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_render_makes_film_and_report(tmp_path: Path) -> None:
+    film, report = tmp_path / "film.webm", tmp_path / "report.json"
+    done = talkreel("render", PORTRAIT, VOICE, "-o", film, *FAST, "--fps", "5", "--report", report, module=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert f"{film}: 256x256" in done.stderr
+    data = json.loads(report.read_text())
+    assert data["frames"]["total"] == 43
+    assert data["film"]["picture_duration"] == pytest.approx(8.6)
+    assert film.stat().st_size > 10000
+
+
+def test_quiet_says_nothing(tmp_path: Path) -> None:
+    done = talkreel("render", PORTRAIT, VOICE, "-o", tmp_path / "film.webm", *FAST, "--fps", "2", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--strength", "3"), "strength 3.0 is out of range"),
+        (("--fps", "0"), "fps 0 is out of range"),
+        (("--fps", "x"), "fps"),
+        (("--background", "nocolour"), "background 'nocolour' is not a colour"),
+        (("--preset", "huge"), "choose one of: preview, quality"),
+        (("--pack", "nothing"), "no pack 'nothing'"),
+        (("--face", "7"), "--face N"),
+        (("--threads", "0"), "threads 0 is out of range"),
+        (("--max-side", "10"), "max_side 10 is out of range"),
+        (("--seed", "-1"), "seed -1 is out of range"),
+    ],
+)
+def test_bad_settings_are_one_line_and_exit_2(arguments: tuple[str, ...], text: str, tmp_path: Path) -> None:
+    done = talkreel("render", PORTRAIT, VOICE, "-o", tmp_path / "film.webm", *arguments)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("portrait", "audio", "text"),
+    [("missing.png", VOICE, "missing.png"), (PORTRAIT, "missing.wav", "missing.wav"), (VOICE, VOICE, "voice.wav")],
+)
+def test_bad_input_is_one_line_and_exit_2(portrait: str | Path, audio: str | Path, text: str, tmp_path: Path) -> None:
+    done = talkreel("render", portrait, audio, "-o", tmp_path / "film.webm", *FAST)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("render",), ("nonsense",), ("render", "a", "b")])
+def test_bad_usage_is_exit_2(arguments: tuple[str, ...]) -> None:
+    done = talkreel(*arguments)
+    assert done.returncode == 2
+    assert "usage:" in done.stderr
+
+
+def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
+    film = tmp_path / "film.webm"
+    command = [sys.executable, "-m", "pipeline", "render", PORTRAIT, VOICE, "-o", film, "--fps", "60", "--quiet"]
+    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.strip() == "talkreel: interrupted"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_doctor_finds_nothing_missing_here() -> None:
+    done = talkreel("doctor")
+    assert done.returncode == 0, done.stdout
+    for text in ("CPUExecutionProvider", "libvpx-vp9 yes", "libopus yes", "embedded", "hashes good", "threads", "GiB"):
+        assert text in done.stdout
+    data = json.loads(talkreel("doctor", "--json").stdout)
+    assert data["problems"] == []
+    assert data["threads"] == len(os.sched_getaffinity(0))
+
+
+def test_doctor_names_what_is_missing() -> None:
+    code = "import sys; sys.modules['onnxruntime'] = None; from pipeline.cli.main import main; sys.exit(main(['doctor']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "talkreel[cpu]" in done.stdout
+
+
+def test_version_and_help_list_the_commands() -> None:
+    assert talkreel("--version").stdout.startswith("talkreel ")
+    shown = talkreel("--help").stdout
+    assert "render" in shown
+    assert "doctor" in shown
