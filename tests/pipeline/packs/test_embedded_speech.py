@@ -311,6 +311,17 @@ def test_a_vowel_held_over_a_joint_is_held(speak) -> None:  # type: ignore[no-un
     assert np.abs(np.diff(jaw[80:120])).max() < 0.03
 
 
+def test_a_window_that_judges_loudness_otherwise_takes_over_gradually(speak) -> None:  # type: ignore[no-untyped-def]
+    """A soft vowel after a loud one is soft; in the next window, alone, it is the loudest sound there is."""
+    sound = np.concatenate([vowel(3, AH), 0.08 * vowel(2, AH), silence(1)])
+    jaw = speak(sound).expression[:, unit("jawOpen")]
+    change = jaw[110] - jaw[95]
+    assert change > 0.1
+    steps = np.diff(jaw[96:112])
+    assert steps.min() > -0.02
+    assert steps.max() < 0.6 * change
+
+
 def test_eyes_blink_now_and_then_and_completely(minute: Motion) -> None:
     left, right = minute.expression[:, unit("eyeBlinkLeft")], minute.expression[:, unit("eyeBlinkRight")]
     np.testing.assert_array_equal(left, right)
