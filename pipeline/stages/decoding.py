@@ -26,6 +26,10 @@ LOUDEST = 8.0
 STRAY_PACKETS = 3
 DAMAGED_SHARE = 0.05
 
+# Share of the length in the header by which the sound may fall short before it is worth a word: a file cut
+# off while it was saved. No error, since headers are wrong more often than files are cut off.
+MISSING_SHARE = 0.1
+
 # Layouts for files that give only a number of channels (FFmpeg's own default order).
 DEFAULT_LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "4.0", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
 
@@ -77,12 +81,19 @@ def opened_sound(source: Path | BinaryIO) -> Iterator[tuple[InputContainer, Audi
         yield container, stream
 
 
+def header_duration(container: InputContainer, stream: AudioStream) -> float | None:
+    """Seconds by the header; None where it does not say. Without a count of frames it is an estimate."""
+    if stream.duration is not None and stream.time_base is not None:
+        return float(stream.duration * stream.time_base)
+    return None if container.duration is None else container.duration / 1e6
+
+
 def decoded_frames(container: InputContainer, stream: AudioStream, name: str) -> Iterator[AudioFrame]:
     """The stream's frames, every sample finite and within ±`LOUDEST`, in a layout with a name.
 
     Timestamps are left out of account: what follows a gap or a late start follows without it, since the
     film's picture is made from the very same samples. A packet that cannot be decoded is skipped and said
-    so in the log; more than a few raise SoundError.
+    so in the log, as is a sound much shorter than its header says; more than a few raise SoundError.
     """
     packets = failed = 0
     seconds = 0.0
@@ -110,6 +121,9 @@ def decoded_frames(container: InputContainer, stream: AudioStream, name: str) ->
         )
     if failed:
         log.warning("%s: %d of %d packets could not be decoded and were left out", name, failed, packets)
+    promised = header_duration(container, stream)
+    if promised is not None and seconds < promised - max(1.0, MISSING_SHARE * promised):
+        log.warning("%s: only %.1f s of the %.1f s that its header names are there", name, seconds, promised)
 
 
 def _cleaned(frame: AudioFrame) -> AudioFrame:

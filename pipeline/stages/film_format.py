@@ -97,7 +97,7 @@ def encoder_options() -> dict[str, str]:
         "deadline": "realtime",
         "cpu-used": str(SPEED),
         "lag-in-frames": "0",
-        # No adaptive threads, no rows that wait for one another; fixed tiles.
+        # With row-mt the packets differ by the number of threads (measured).
         "threads": "1",
         "row-mt": "0",
         "tile-columns": "0",

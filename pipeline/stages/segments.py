@@ -75,12 +75,11 @@ class Segment:
 
 @contextmanager
 def film_errors(doing: str) -> Iterator[None]:
-    """Errors of FFmpeg as FilmError: what was being done, FFmpeg's text, errno and its last line of log."""
+    """Errors of FFmpeg as FilmError: what was being done, errno, FFmpeg's text and its last line of log."""
     try:
         yield
     except av.FFmpegError as error:
-        log = f"; {error.log[2].strip()}" if error.log else ""
-        raise FilmError(f"{doing} failed: {error.strerror} (errno {error.errno}){log}") from error
+        raise FilmError(f"{doing} failed: {error}") from error
 
 
 def video_context(film_format: FilmFormat) -> VideoCodecContext:

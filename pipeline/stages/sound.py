@@ -17,7 +17,7 @@ from av.audio.resampler import AudioResampler
 
 from ..errors import SoundError
 from ..values import F32, Sound, Soundtrack
-from .decoding import decoded_frames, name_of, opened_sound
+from .decoding import decoded_frames, header_duration, name_of, opened_sound
 from .soundtrack import LAYOUTS, OPUS_RATE, SoundtrackEncoder
 
 # The rate that speech encoders (wav2vec 2.0 and its kin) are trained at.
@@ -50,12 +50,10 @@ class SoundFacts:
 def probe_sound(source: Path | BinaryIO) -> SoundFacts:
     """A quick look before work is queued; raises SoundError as `read_sound` does for files it cannot open."""
     with opened_sound(source) as (container, stream):
-        duration = None
-        if stream.duration is not None and stream.time_base is not None:
-            duration = float(stream.duration * stream.time_base)
-        elif container.duration is not None:
-            duration = container.duration / 1e6
-        return SoundFacts(stream.codec_context.name, stream.sample_rate, stream.channels, duration)
+        context = stream.codec_context
+        return SoundFacts(
+            context.name, context.sample_rate, context.channels, header_duration(container, stream)
+        )
 
 
 def read_sound(
@@ -94,7 +92,7 @@ def read_sound(
         if converter is None or encoder is None:
             raise SoundError(f"{name} holds no sound that can be decoded. Save or download it again.")
         _collect(converter.convert(None), speech, encoder)
-    if duration < SHORTEST:
+    if float(duration) < SHORTEST:
         raise SoundError(f"{name} lasts {float(duration):.2f} s; at least {SHORTEST:g} s of speech are needed.")
     samples = np.concatenate(speech)
     if np.abs(samples).max() < SILENCE_PEAK:
