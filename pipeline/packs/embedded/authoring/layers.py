@@ -53,10 +53,10 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion, eyes: list[EyeRegion
     along = (u - mouth.middle).abs()
 
     inside = 1 - g.smoothstep((zone - 0.955) / 0.06)
-    below_upper = g.smoothstep((v - upper + is_open * 0.4) / LIP_ENDS_OVER)
+    below_upper = g.smoothstep((v - upper + is_open * 0.7) / LIP_ENDS_OVER)
     mouth_cover, eye_cover = 1 - below_upper * inside, u * 0 + 1
     between_corners = g.smoothstep((mouth.width * 0.5 - along + 1) / 3)
-    uncovered = g.smoothstep((lower - v + 0.1) / LIP_ENDS_OVER) * between_corners
+    uncovered = g.smoothstep((lower - v + 0.1 + is_open * 0.5) / LIP_ENDS_OVER) * between_corners
     here = crop(image, SLITS)
     eyeballs = jaw_start = here
     for eye in eyes:

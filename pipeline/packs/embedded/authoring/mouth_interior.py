@@ -142,7 +142,7 @@ class OwnMouth:
         step, width = g.smoothstep, mouth.width
         self.upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
         corner = step((width * 0.5 - (u - mouth.middle).abs() + 1) / 2)
-        self.inside = step((v - self.upper + 0.5) / 1.5) * step((lower - v + 1.5) / 1.5) * corner
+        self.inside = step((v - self.upper + 1) / 1.5) * step((lower - v + 1.5) / 1.5) * corner
         """[h, w] 1 in the opening and a pixel around it."""
         here = crop(image, MOUTH)[0]
         self.bright = step((here.mean(0) - tone.brightness * 0.12) / 0.16)
