@@ -138,6 +138,11 @@ class Scene:
         models = self.studio.models
         return models.get("stitching") if "stitching" in models else None
 
+    @cached_property
+    def generators(self) -> list[Model]:
+        """The preset's generator, and after it what a second try uses."""
+        return self.studio.models.attempts(self.studio.pack.manifest.preset(self.settings.preset).generator)
+
     def keypoints(self, frame: int) -> F32:
         """Stage 5: driving keypoints [K, 3] of one film frame."""
         return driving_keypoints(
@@ -175,9 +180,6 @@ class Scene:
             portrait: [S, S, 3], what the first frame is compared with.
             last: the settled key frame before the first of these, None at the film's start.
         """
-        name = self.studio.pack.manifest.preset(self.settings.preset).generator
-        models = self.studio.models.attempts(name)
-
         def attempt(model: Model) -> Callable[[F32], F32]:
             def run(points: F32) -> F32:
                 with report.timing("generator", model.provider):
@@ -195,7 +197,7 @@ class Scene:
         return checked_key_frames(
             numbers,
             keypoints,
-            [attempt(model) for model in models],
+            [attempt(model) for model in self.generators],
             portrait,
             self.studio.checks,
             last=last,

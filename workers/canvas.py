@@ -125,10 +125,11 @@ def settled_step(view: JobView, chunk: int) -> str:
     return step
 
 
-def producer(view: JobView, kind: str, number: int) -> str | None:
-    """The step that makes an artifact of this kind again; None for an input, which nobody can make."""
+def producer(key: str) -> str | None:
+    """The step that makes an artifact again; None for an input, which nobody can make."""
+    kind, number = key.partition(":")[0], key.rpartition("/")[2]
     if kind == "frames":
-        return f"render:{number}"
+        return f"settle:{number[:-1]}" if number.endswith("s") else f"render:{number}"
     if kind == "segment":
         return f"encode:{number}"
     return {

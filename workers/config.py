@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 QUEUES = ("media", "motion", "render", "encode")
@@ -27,6 +28,15 @@ MEMORY_PER_PROCESS = 4 * 2**20
 
 SOCKET_TIMEOUT = 30.0
 """Seconds without an answer after which a connection counts as broken; blocking pops take less."""
+
+
+def threads_per_process() -> int:
+    """Threads that a model may use in one worker process, so that N processes on a machine do not fight:
+    TALKREEL_THREADS, else this machine's cores divided among the worker's processes."""
+    if given := os.environ.get("TALKREEL_THREADS"):
+        return max(1, int(given))
+    processes = int(os.environ.get("TALKREEL_PROCESSES", "1"))
+    return max(1, len(os.sched_getaffinity(0)) // processes)
 
 
 def settings() -> dict[str, Any]:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from kombu.exceptions import OperationalError
 
 from pipeline.errors import TalkreelError
+from pipeline.report import Report
 
 from .artifacts import ArtifactStore, RedisStore
-from .canvas import QUEUES, finished, kind_of, number_of, ready
+from .canvas import QUEUES, finished, kind_of, number_of, ready, settled_step
 from .config import PRIORITIES
 from .connections import Connections
-from .errors import JobLostError, JobNotFoundError
-from .jobs import Jobs
+from .errors import DeadlineError, JobLostError, JobNotFoundError
+from .jobs import Jobs, Order
+from .keys import Keys
 
 log = logging.getLogger(__name__)
 
 SHARED = "shared"
 """The holder of appearances: they outlive their job for a while, since the same portrait tends to come back."""
+
+STALLED = 20.0
+"""Seconds without a sign of life after which a step counts as stalled."""
 
 FILM_LIFETIME = 24 * 3600.0
 """Seconds that a finished film stays in Redis."""
@@ -82,6 +88,75 @@ class Fleet:
         """End a job, once: its artifacts go, but for the film of one that is done."""
         if self.jobs.end(job, state, error):
             self.store.release(job, keep={"film", "report"} if state == "done" else ())
+
+    def late(self, job: str) -> None:
+        """End a job whose deadline has passed."""
+        order = self.jobs.order(job)
+        self.end(job, "failed", DeadlineError(job, round((order.deadline or 0) - order.submitted, 3)))
+
+    def store_film(self, job: str, key: str, path: Path) -> None:
+        """Keep a finished film where the client fetches it."""
+        self.store.put(key, path.read_bytes(), job=job, lifetime=FILM_LIFETIME)
+
+    def fetch_film(self, job: str, key: str) -> bytes:
+        """Raises ArtifactMissingError: it has expired."""
+        with self.connections.artifacts.errors():
+            return self.store.get(key)
+
+    def store_report(self, order: Order, report: Report) -> None:
+        """Add what the steps reported to the report of the last one, and keep it."""
+        view = self.jobs.view(order.job)
+        data = report.to_json()
+        repairs = [
+            repair
+            for chunk in range((view.result("plan") or {}).get("chunks", 0))
+            for repair in (view.result(settled_step(view, chunk)) or {})["repairs"]
+        ]
+        for state in view.steps.values():
+            for stage, record in state.result.get("report", {}).items():
+                total = data["stages"].setdefault(stage, {"seconds": 0.0, "provider": None})
+                total["seconds"] += record["seconds"]
+                total["provider"] = record["provider"] or total["provider"]
+        for name, kind in (("rendered_again", "rendered again"), ("carried_on", "carried on")):
+            data["frames"][name] = [
+                {"frame": r["index"], "reasons": list(r["reasons"])} for r in repairs if r["kind"] == kind
+            ]
+        data["seconds"] = view.now - order.submitted
+        data["job"] = order.job
+        self.jobs.set_report(order.job, data)
+
+    def forget(self, job: str) -> None:
+        """Erase a job and everything it holds, what it shares with no other job included."""
+        order = self.jobs.order(job)
+        self.jobs.end(job, "cancelled")
+        self.store.release(job)
+        self.store.drop(SHARED, [Keys(order).appearance])
+        self.jobs.forget(job)
+
+    def status(self, job: str) -> dict[str, Any]:
+        """A job as JSON: state, steps by status, bytes held, and what makes no progress."""
+        view = self.jobs.view(job)
+        steps: dict[str, dict[str, int]] = {}
+        for step, state in view.steps.items():
+            kind = steps.setdefault(kind_of(step), {})
+            kind[state.status] = kind.get(state.status, 0) + 1
+        stalled = [
+            {"step": step, "status": state.status, "worker": state.owner, "seconds": view.now - state.at, "note": state.note}
+            for step, state in view.steps.items()
+            if state.status != "done" and view.now - state.at > STALLED
+        ]
+        return {
+            "job": job,
+            "state": view.state,
+            "error": view.error,
+            "submitted": view.order.submitted,
+            "seconds": view.now - view.order.submitted,
+            "priority": view.order.priority,
+            "steps": steps,
+            "frames": {"done": self.jobs.counts(job).get("frames", 0), "total": (view.result("plan") or {}).get("key_frames")},
+            "bytes": self.store.usage(job),
+            "stalled": stalled if view.state == "running" else [],
+        }
 
     def remake(self, job: str, step: str, maker: str | None, lost: str) -> None:
         """An artifact that a step needs is gone: have it made again, or fail the job when it was an input."""

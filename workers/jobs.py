@@ -37,7 +37,8 @@ ENDED = ("done", "failed", "cancelled")
 
 @dataclass(frozen=True)
 class Order:
-    """What the client asked for: settings, inputs by artifact key, and which code and pack shall make it.
+    """What the client asked for: settings, inputs by artifact key
+    and file name, and which code and pack shall make it.
 
     `submitted` and `deadline` are Redis times in seconds (deadline None = none).
     """
@@ -46,6 +47,8 @@ class Order:
     settings: dict[str, Any]
     portrait: str
     audio: str
+    portrait_name: str
+    audio_name: str
     pack: str
     pack_identity: str
     code: str
@@ -330,6 +333,20 @@ class Jobs:
             pipe.hincrby(key, stage, steps)
             pipe.expire(key, self.lifetime)
             return int(pipe.execute()[0])
+
+    def set_report(self, job: str, report: Mapping[str, Any]) -> None:
+        """Keep what happened."""
+        self.redis.hset(self.key(job), "report", json.dumps(report))
+
+    def report(self, job: str) -> dict[str, Any]:
+        """What happened; {} before the job's end."""
+        text: Any = self.redis.hget(self.key(job), "report")
+        return json.loads(text) if text else {}
+
+    def counts(self, job: str) -> dict[str, int]:
+        """Steps done by stage."""
+        found: Any = self.redis.hgetall(self.key(job, "counts"))
+        return {stage.decode(): int(count) for stage, count in found.items()}
 
     def forget(self, job: str) -> None:
         """Every trace of the job; its artifacts are the store's."""

@@ -29,6 +29,7 @@ class Lease:
         self._on_loss = on_loss
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._renew, name=f"lease {step}", daemon=True)
+        self.owner = owner
         self.lost: str | None = None
 
     def __enter__(self) -> Lease:

@@ -10,7 +10,7 @@ import pytest
 from pipeline.packs.specs import KeyFrameSpec
 from pipeline.stages.keyframes import plan_key_frames
 
-SPEC = KeyFrameSpec(fps=2, extra_percentile=62, extra_gap=0.16)
+SPEC = KeyFrameSpec(fps=2, extra_percentile=62, extra_gap=0.16, chunk=8)
 
 
 def mouth_at(positions: np.ndarray):
