@@ -16,14 +16,15 @@ from .regions import MouthRegion
 from .windows import CROP, MOUTH
 from .writer import Graph, Value
 
-UPPER_WIDTHS = [0.150, 0.115, 0.105, 0.075, 0.05]
+UPPER_WIDTHS = [0.145, 0.112, 0.100, 0.070, 0.045]
 """Upper teeth from the middle outwards."""
-UPPER_DROPS = [0.075, 0.064, 0.070, 0.055, 0.04]
+UPPER_DROPS = [0.078, 0.068, 0.070, 0.058, 0.05]
 """How far each hangs below the lip line."""
 LOWER_WIDTHS = [0.085, 0.09, 0.10, 0.08]
+ROW_FOLLOWS_LIPS = 0.7
 
 CAVITY, TONGUE = (52, 20, 20), (158, 82, 80)
-UPPER_ENAMEL, LOWER_ENAMEL = (236, 221, 200), (224, 192, 164)
+UPPER_ENAMEL, LOWER_ENAMEL, SHADOW = (240, 221, 202), (224, 192, 164), (90, 46, 41)
 """RGB of 255 under the light of an average portrait."""
 
 SKIN = np.array([0.80, 0.62, 0.54], np.float32)
@@ -54,7 +55,7 @@ class Tone:
         mean = skin.mean(0) + 1e-3
         chroma = skin.max(0) - skin.min(0)
         tint = (skin / mean / (SKIN / SKIN.mean())).clip(0.6, 1.5)
-        self.tint = ((tint - 1) * (chroma / 0.15).clip(0, 1) + 1) ** 0.6
+        self.tint = ((tint - 1) * (chroma / 0.15).clip(0, 1) + 1) ** 0.25
         self.brightness = (mean / 0.70).clip(0.4, 1.0)
         self.saturation = (chroma / 0.22).clip(0, 1)
 
@@ -98,7 +99,7 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
     across = g.where(off_middle < 0.0, off_middle / (left * 2), off_middle / (right * 2))
     far = across.abs()
     upper_lip, lower_lip = mouth.upper[1][middle], mouth.lower[1][middle]
-    below_line = (v - (upper_lip + (lower_lip - upper_lip) * 0.3)) / width
+    below_line = (v - (upper_lip * 0.7 + lower_lip * 0.3)) / width
     from_lower_lip = (v - lower_lip) / width
 
     cavity = tone(CAVITY) * (_bell(across, 0.40) * 0.70 + 0.30)
@@ -114,18 +115,22 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
     lower_shade = (1 - _bell(1 - size, 0.12) * 0.08) * (0.78 - step((far - 0.08) / 0.25) * 0.40)
     cavity = _over(cavity, tone(LOWER_ENAMEL) * lower_shade, lower_alpha)
 
+    # The row follows the curve of the closed lips in part, as teeth and lips do in a smile.
+    lip_line = mouth.upper_edge(u) * 0.7 + mouth.lower_edge(u) * 0.3
+    curve = (lip_line - (upper_lip * 0.7 + lower_lip * 0.3)) * ROW_FOLLOWS_LIPS
+    below_line = below_line - curve / width
     place, drop = _row_of_teeth(g, far, UPPER_WIDTHS, UPPER_DROPS)
     size = place.abs()
-    edge = drop - size * size * size * 0.012 - far * far * (0.02 / 0.45**2)
-    alpha = step((edge - below_line) / 0.016 + 0.5) * step((sum(UPPER_WIDTHS) - far) / 0.03)
-    gap_depth = step((below_line - edge + 0.05) / 0.05) * 0.10 + 0.04
-    shade = (
-        (1 - _bell(1 - size, 0.09) * gap_depth)
-        * (1 - step((far - 0.10) / 0.38) * 0.55)
-        * (0.70 + step((below_line + 0.07) / 0.12) * 0.30)
-        * (1 - size * size * 0.04)
+    edge = drop - size * size * size * 0.009
+    alpha = step((edge - below_line) / 0.020 + 0.5) * step((sum(UPPER_WIDTHS) - far) / 0.06)
+    gap = _bell(1 - size, 0.10) * (step((below_line - edge + 0.06) / 0.06) * 0.12 + 0.06)
+    light = (
+        (1 - gap)
+        * (1 - step((far - 0.08) / 0.38) * 0.60)
+        * (0.66 + step((below_line + 0.06) / 0.12) * 0.34)
+        * (1 - size * size * 0.05)
     )
-    teeth = tone(UPPER_ENAMEL) * shade
+    teeth = _over(tone(SHADOW), tone(UPPER_ENAMEL), light)
     own = OwnMouth(g, image, tone, mouth, u, v)
     above = g.op("LessOrEqual", v, own.upper + 1.5)
     own_alpha = own.inside * own.bright
