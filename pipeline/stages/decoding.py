@@ -116,8 +116,7 @@ def decoded_frames(container: InputContainer, stream: AudioStream, name: str) ->
         ) from error
     if failed > STRAY_PACKETS + DAMAGED_SHARE * packets:
         raise SoundError(
-            f"{name} is damaged: {failed} of its {packets} packets cannot be decoded. "
-            "Save or download it again."
+            f"{name} is damaged: {failed} of its {packets} packets cannot be decoded. Save or download it again."
         )
     if failed:
         log.warning("%s: %d of %d packets could not be decoded and were left out", name, failed, packets)

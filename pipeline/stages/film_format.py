@@ -48,9 +48,7 @@ class FilmFormat:
     def __post_init__(self) -> None:
         for name, side in (("width", self.width), ("height", self.height)):
             if side % 2 or not 2 <= side <= LONGEST_SIDE:
-                raise FilmError(
-                    f"the film's {name} is {side}; 4:2:0 needs an even number, 2 to {LONGEST_SIDE}"
-                )
+                raise FilmError(f"the film's {name} is {side}; 4:2:0 needs an even number, 2 to {LONGEST_SIDE}")
         if not 0 < self.fps <= MAX_FPS:
             raise FilmError(f"the film's frame rate is {self.fps}; it must lie between 0 and {MAX_FPS}")
         if self.segment_frames < 1:

@@ -22,9 +22,7 @@ from ..values import U8
 from .film_format import BT709, LIMITED_RANGE, FilmFormat, encoder_options
 
 # Exact rounding, the same on every machine; full horizontal resolution in, so that chroma is averaged well.
-CONVERSION = (
-    Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INP
-)
+CONVERSION = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INP
 
 
 @dataclass(frozen=True)
@@ -75,11 +73,11 @@ class Segment:
 
 @contextmanager
 def film_errors(doing: str) -> Iterator[None]:
-    """Errors of FFmpeg as FilmError: what was being done, errno, FFmpeg's text and its last line of log."""
+    """Errors of FFmpeg as FilmError: what was being done, FFmpeg's text and errno."""
     try:
         yield
     except av.FFmpegError as error:
-        raise FilmError(f"{doing} failed: {error}") from error
+        raise FilmError(f"{doing} failed: {error.strerror} (errno {error.errno})") from error
 
 
 def video_context(film_format: FilmFormat) -> VideoCodecContext:
@@ -133,8 +131,7 @@ def encode_segment(pictures: Iterable[U8], film_format: FilmFormat) -> Segment:
         for picture in pictures:
             if picture.shape != shape or picture.dtype != np.uint8:
                 raise FilmError(
-                    f"picture {frames} of a segment is {picture.shape} {picture.dtype}; "
-                    f"the film's are {shape} uint8"
+                    f"picture {frames} of a segment is {picture.shape} {picture.dtype}; the film's are {shape} uint8"
                 )
             if frames == film_format.segment_frames:
                 raise FilmError(f"a segment got more than its {frames} pictures")

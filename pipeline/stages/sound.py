@@ -51,9 +51,7 @@ def probe_sound(source: Path | BinaryIO) -> SoundFacts:
     """A quick look before work is queued; raises SoundError as `read_sound` does for files it cannot open."""
     with opened_sound(source) as (container, stream):
         context = stream.codec_context
-        return SoundFacts(
-            context.name, context.sample_rate, context.channels, header_duration(container, stream)
-        )
+        return SoundFacts(context.name, context.sample_rate, context.channels, header_duration(container, stream))
 
 
 def read_sound(
@@ -78,9 +76,7 @@ def read_sound(
         for frame in decoded_frames(container, stream, name):
             duration += Fraction(frame.samples, frame.sample_rate)
             if duration > longest:
-                raise SoundError(
-                    f"{name} is longer than {longest / 60:g} minutes. Cut it into parts and render each."
-                )
+                raise SoundError(f"{name} is longer than {longest / 60:g} minutes. Cut it into parts and render each.")
             if encoder is None:
                 encoder = SoundtrackEncoder(1 if frame.layout.nb_channels == 1 else 2)
             if converter is None or not converter.takes(frame):
