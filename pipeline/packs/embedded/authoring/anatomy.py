@@ -6,8 +6,8 @@ lies on the left of the picture.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Sequence
 
 import numpy as np
 import numpy.typing as npt

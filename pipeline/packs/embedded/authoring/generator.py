@@ -45,8 +45,8 @@ def centres(g: Graph, window: Window) -> Value:
 
 def extent(window: Window) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Centre and half size [2] (x, y) of a window of the crop in crop units."""
-    half = np.array([window.width, window.height], np.float32) / SIZE
-    corner = np.array([window.left, window.top], np.float32) * (2 / SIZE) - 1
+    half = np.array([window.width, window.height], np.float32) / np.float32(SIZE)
+    corner = np.array([window.left, window.top], np.float32) / np.float32(SIZE / 2) - np.float32(1)
     return corner + half, half
 
 
@@ -94,22 +94,21 @@ class Generator:
         colors, alpha, eye_cover = (self._layer(name) for name in ("jaw_color", "jaw_alpha", "eye_cover"))
 
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
-        mouth = self._patch(middle + [0, MOUTH_PATCH_DOWN], MOUTH_PATCH)
+        mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)
         patches = [(mouth, self._inside_mouth(moves, mouth), self._layer("mouth_cover"))]
         gaze = (self.tensors["gaze_weights"] @ moves) / half
         for i, eye in enumerate(EYES):
             patch = self._patch(driving.take(eye.corners).mean(0), EYE_PATCH)
             turned = self._cut_map(jaw_map, patch) - gaze[i]
             patches.append((patch, self._sample(self._layer("eye_color"), turned, "cubic"), eye_cover))
-        shown = None
+        changes = []
         for patch, behind, cover in patches:
             where = self._cut_map(jaw_map, patch)
             below = self._over(behind, self._sample(colors, where, "cubic"), self._sample(alpha, where, "linear"))
             covered = self._sample(cover, self._cut_map(head_map, patch), "linear")
-            change = self._put((below - self._cut(head_there, patch)) * (1 - covered), patch)
-            shown = change if shown is None else shown + change
+            changes.append(self._put((below - self._cut(head_there, patch)) * (1 - covered), patch))
         top, left, bottom, right = slits.margins(CROP.over(self.shrink))
-        change = g.op("Pad", shown, np.array([0, 0, top, left, 0, 0, bottom, right]))
+        change = g.op("Pad", g.op("Sum", *changes), np.array([0, 0, top, left, 0, 0, bottom, right]))
         g.output("image", (frame + change).clip(0, 1), [1, 3, self.size, self.size])
         return g
 

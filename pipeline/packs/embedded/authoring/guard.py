@@ -8,7 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .anatomy import (
-    EYES, LOWER_INNER, LOWER_LIP_ROWS, UPPER_INNER, UPPER_LIP_ROWS, scatter,
+    EYES,
+    LOWER_INNER,
+    LOWER_LIP_ROWS,
+    UPPER_INNER,
+    UPPER_LIP_ROWS,
+    scatter,
 )  # fmt: skip
 from .writer import Graph, Value
 

@@ -5,9 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from .anatomy import (
-    CHEEKS, CHIN, EARS, EYES, FACE_OUTLINE, LIP_MIDDLE, LOWER_INNER, LOWER_LIP_ROWS, MOUTH_CORNERS, NEUTRAL,
-    NOSE_BASE, NOSE_TIP, OUTER_MOUTH_CORNERS, POINTS, UNIT_OFFSETS, UNITS, UPPER_INNER, UPPER_LIP_ROWS, Eye,
-    indicator, scatter,
+    CHEEKS,
+    CHIN,
+    EARS,
+    EYES,
+    FACE_OUTLINE,
+    LIP_MIDDLE,
+    LOWER_INNER,
+    LOWER_LIP_ROWS,
+    MOUTH_CORNERS,
+    NEUTRAL,
+    NOSE_BASE,
+    NOSE_TIP,
+    OUTER_MOUTH_CORNERS,
+    POINTS,
+    UNIT_OFFSETS,
+    UNITS,
+    UPPER_INNER,
+    UPPER_LIP_ROWS,
+    Eye,
+    indicator,
+    scatter,
 )  # fmt: skip
 from .fields import inverse_transpose, moving_least_squares
 from .writer import Graph, Value
@@ -67,7 +85,7 @@ def blink_unit(g: Graph, kp: Value, eye: Eye) -> Value:
     gap = kp.take(eye.lower) - kp.take(eye.upper)
     spread = scatter([
         {upper: 1 - LOWER_LID_SHARE, lower: -LOWER_LID_SHARE, fold: FOLD_SHARE}
-        for upper, lower, fold in zip(eye.upper, eye.lower, eye.upper_fold)
+        for upper, lower, fold in zip(eye.upper, eye.lower, eye.upper_fold, strict=True)
     ])  # fmt: skip
     return g.constant(spread) @ gap
 
@@ -89,9 +107,9 @@ def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
     from_left = ((iris[0] - corners[0])[0:2] * axis).sum(0)
 
     irises = g.constant(indicator(eye.iris)[:, None])
-    upper = scatter([{p: float(w) for p, w in zip(eye.upper, _LID_PROFILE)}])
-    upper += 0.5 * scatter([{p: float(w) for p, w in zip(eye.upper_fold, _LID_PROFILE)}])
-    lower = scatter([{p: float(w) for p, w in zip(eye.lower, _LID_PROFILE)}])
+    upper = scatter([{p: float(w) for p, w in zip(eye.upper, _LID_PROFILE, strict=True)}])
+    upper += 0.5 * scatter([{p: float(w) for p, w in zip(eye.upper_fold, _LID_PROFILE, strict=True)}])
+    lower = scatter([{p: float(w) for p, w in zip(eye.lower, _LID_PROFILE, strict=True)}])
     up_lids, down_lids = 0.55 * upper + 0.2 * lower, 0.8 * upper + 0.3 * lower
 
     def sideways(room: Value) -> Value:
@@ -114,8 +132,8 @@ def own_units(g: Graph, kp: Value, scale: Value, points: Value) -> Value:
     mouth = ((width * width).sum(0).sqrt() / (scale.reshape(1) * model_width)).clip(0.8, 1.5)
 
     fitted: dict[str, Value] = {}
-    for eye, side, inwards, outwards in zip(EYES, ("Right", "Left"), ("image_right", "image_left"),
-                                            ("image_left", "image_right")):  # fmt: skip
+    sides = (("Right", "image_right", "image_left"), ("Left", "image_left", "image_right"))
+    for eye, (side, inwards, outwards) in zip(EYES, sides, strict=True):
         fitted[f"eyeBlink{side}"] = blink_unit(g, kp, eye)
         gaze = gaze_units(g, kp, eye)
         fitted[f"eyeLookIn{side}"], fitted[f"eyeLookOut{side}"] = gaze[inwards], gaze[outwards]

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from .anatomy import CHIN, EYES, LIP_MIDDLE, LOWER_EDGE, LOWER_INNER, MOUTH_CORNERS, NOSE_BASE, UPPER_EDGE, \
-    UPPER_INNER, Eye
+from .anatomy import (
+    CHIN,
+    EYES,
+    LIP_MIDDLE,
+    LOWER_EDGE,
+    LOWER_INNER,
+    MOUTH_CORNERS,
+    NOSE_BASE,
+    UPPER_EDGE,
+    UPPER_INNER,
+    Eye,
+)
 from .writer import Graph, Operand, Value
 
 

@@ -10,11 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from .anatomy import (
-    CHIN_PATCH, EYES, FACE_OUTLINE, LOWER_INNER, LOWER_LIP_ROWS, MESH_POINTS, MOUTH_CORNERS, NEUTRAL,
-    OUTER_MOUTH_CORNERS, POINTS, UPPER_INNER, UPPER_LIP_ROWS, Eye, indicator,
+    CHIN_PATCH,
+    EYES,
+    FACE_OUTLINE,
+    LOWER_INNER,
+    LOWER_LIP_ROWS,
+    MESH_POINTS,
+    MOUTH_CORNERS,
+    NEUTRAL,
+    OUTER_MOUTH_CORNERS,
+    POINTS,
+    UPPER_INNER,
+    UPPER_LIP_ROWS,
+    Eye,
+    indicator,
 )  # fmt: skip
 from .fields import moving_least_squares
 from .head_motion import HeadMotion, Outline, depth_and_head_weight

@@ -15,8 +15,9 @@ such tables as data, or let the graph compute them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Sequence, Union
+from typing import Any, Union
 
 import numpy as np
 import onnx
@@ -181,7 +182,7 @@ class Graph:
     def constant(self, array: Any) -> Value:
         """A constant; Python numbers and float64 arrays become float32, integer arrays stay as they are."""
         array = np.asarray(array)
-        if array.dtype == np.float64 or array.dtype.kind in "iu" and array.dtype != np.int64:
+        if array.dtype == np.float64 or (array.dtype.kind in "iu" and array.dtype != np.int64):
             array = array.astype(np.float32)
         array = np.ascontiguousarray(array)
         key = (array.dtype.str, array.shape, array.tobytes())
