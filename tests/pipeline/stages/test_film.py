@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -189,7 +190,7 @@ def test_packets_lie_in_the_order_of_time(track: Soundtrack, tmp_path: Path) -> 
     write_film(path, make_segments(63, form), track, form, {})
     with av.open(str(path)) as container:
         times = [float(packet.pts * packet.time_base) for packet in container.demux() if packet.size]
-    assert all(later > earlier - 0.001 for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later > earlier - 0.001 for earlier, later in itertools.pairwise(times))
 
 
 def test_written_twice_the_same(track: Soundtrack, tmp_path: Path) -> None:
@@ -207,19 +208,19 @@ def test_segments_are_written_and_let_go(track: Soundtrack, tmp_path: Path) -> N
     written: list[int] = []
 
     def stream() -> Iterator[Segment]:
-        for index in range(60):
+        for index in range(100):
             assert sum(reference() is not None for reference in taken) <= 1
             (part,) = tmp_path.glob(".film.webm.*.part")
             written.append(part.stat().st_size)
-            assert written[-1] >= (index - 2) * len(pattern.data) - 65536  # what buffers hold
+            assert written[-1] >= (index - 2) * len(pattern.data) - 400_000  # what buffers hold
             segment = replace(pattern)
             taken.append(weakref.ref(segment))
             yield segment
             del segment
 
     facts = write_film(tmp_path / "film.webm", stream(), track, form, {})
-    assert facts.frames == 15000
-    assert written[-1] > 50 * len(pattern.data)
+    assert facts.frames == 25000
+    assert written[-1] > 60 * len(pattern.data)
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, RuntimeError, FilmError])
