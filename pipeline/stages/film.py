@@ -63,6 +63,8 @@ def write_film(
     interrupts the writing, nothing of it is left. Raises OutputError where the folder cannot be written to,
     FilmError where muxing fails.
     """
+    if path.is_dir():  # said now, not after everything was rendered
+        raise OutputError(f"{path} cannot be written: it is a folder. Give the film a name in it.")
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         part.open("xb").close()

@@ -263,8 +263,8 @@ def test_places_that_cannot_be_written(track: Soundtrack, tmp_path: Path) -> Non
     with pytest.raises(OutputError, match="cannot be written: No such file or directory"):
         write_film(tmp_path / "absent" / "film.webm", [], track, form, {})
     (tmp_path / "folder.webm").mkdir()
-    with pytest.raises(OutputError, match=r"folder\.webm cannot be written"):
-        write_film(tmp_path / "folder.webm", make_segments(63, form), track, form, {})
+    with pytest.raises(OutputError, match=r"folder\.webm cannot be written: it is a folder"):
+        write_film(tmp_path / "folder.webm", [], track, form, {})
     assert [path.name for path in tmp_path.iterdir()] == ["folder.webm"]
 
 
