@@ -29,10 +29,10 @@ from .errors import FleetFullError, FleetUnreachableError
 
 DEFAULT_URL = "redis://127.0.0.1:6379/0"
 
-# Seconds until a connection attempt or an answer is given up, and attempts in all. A restart of Redis that
-# takes longer is met by the tasks' own retries.
+# Seconds until a connection attempt or an answer (at most 4 MiB) is given up, and further attempts. A restart of
+# Redis that takes longer is met by the tasks' own retries.
 CONNECT_TIMEOUT = 5.0
-ANSWER_TIMEOUT = 30.0
+ANSWER_TIMEOUT = 10.0
 RETRIES = 3
 
 
@@ -93,6 +93,8 @@ class RedisServer:
     def client(self, **options: Any) -> redis.Redis:
         """A client that answers in bytes. Connects at the first command; not to be shared across a fork."""
         defaults: dict[str, Any] = {
+            "ssl": self.tls,
+            **self.tls_options,
             "socket_connect_timeout": CONNECT_TIMEOUT,
             "socket_timeout": ANSWER_TIMEOUT,
             "socket_keepalive": True,
@@ -106,7 +108,6 @@ class RedisServer:
             db=self.db,
             username=self.username,
             password=self.password,
-            **({"ssl": True} | self.tls_options if self.tls else {}),
             **{**defaults, **options},
         )
 
@@ -122,7 +123,8 @@ class RedisServer:
             hint = "check TALKREEL_REDIS_CA" if "certificate" in str(error).lower() else "is it running?"
             raise FleetUnreachableError(f"Redis at {self.shown} cannot be reached: {_line(error)}; {hint}") from None
         except redis.exceptions.ResponseError as error:
-            if "OOM command not allowed" not in str(error):
+            # Redis before 7 gives a script's lack of memory as an error of no class.
+            if not isinstance(error, redis.exceptions.OutOfMemoryError) and "-OOM" not in str(error):
                 raise
             hint = "wait for jobs to end, or raise its maxmemory"
             raise FleetFullError(f"Redis at {self.shown} is out of memory; {hint}") from None

@@ -94,15 +94,12 @@ class RedisStore(ArtifactStore):
         raise FleetUnreachableError(f"Redis at {self.server.shown} loses chunks of {key} as they are written")
 
     def get(self, key: str) -> bytes:
-        with self.server.errors():
-            stored = self.client.get(self._name("artifact", checked_key(key)))
+        stored = self._read(self._name("artifact", checked_key(key)))
         if stored is None:
             raise ArtifactMissingError(key)
         header = _Header.read(stored[: scripts.HEADER_BYTES])
         if header.chunks:
-            with self.server.errors():
-                parts = [self.client.get(name) for name in self._chunks(key, header)]
-            data = b"".join(part or b"" for part in parts)
+            data = b"".join(self._read(name) or b"" for name in self._chunks(key, header))
         else:
             data = stored[scripts.HEADER_BYTES :]
         if len(data) != header.size or _digest(data) != header.digest:
@@ -143,6 +140,12 @@ class RedisStore(ArtifactStore):
 
     def _chunks(self, key: str, header: _Header) -> list[str]:
         return [self._name("chunk", f"{key}:{header.digest}:{number}") for number in range(header.chunks)]
+
+    def _read(self, name: str) -> bytes | None:
+        with self.server.errors():
+            value = self.client.get(name)
+        assert not isinstance(value, str), "the client was made with decode_responses"
+        return value
 
     def _upload(self, key: str, header: _Header, view: memoryview) -> None:
         with self.server.errors():
