@@ -56,7 +56,7 @@ LIP_GUARD = Guard(
     lower_weights=_columns(0.5, LOWER_INNER, LOWER_LIP_ROWS, [0.95, 0.8, 0.6]),
 )
 
-_LIDS_UP = [columns for eye in EYES for columns in _columns(0.9, eye.upper, [eye.upper_fold], [0.5])]
+_LIDS_UP = [columns for eye in EYES for columns in _columns(0.9, eye.upper, [eye.upper_fold], [0.6])]
 _LIDS_DOWN = [columns for eye in EYES for columns in _columns(0.1, eye.lower, [eye.lower_fold], [0.4])]
 
 LID_GUARD = Guard(

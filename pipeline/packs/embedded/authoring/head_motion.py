@@ -68,6 +68,7 @@ def depth_and_head_weight(g: Graph, points: Value, outline: Outline) -> tuple[Va
     values = g.concat([g.concat(depths, axis=0), g.concat(parts, axis=0)], axis=1)
     count = MESH_POINTS + len(DEPTH_RINGS) * len(FACE_OUTLINE) + len(border)
     everywhere = g.constant(np.ones(count, np.float32))
-    field = moving_least_squares(g, g.constant(CROP.node_positions()), g.concat(positions, axis=0), values,
+    targets = CROP.node_positions()
+    field = moving_least_squares(g, g.constant(targets), len(targets), g.concat(positions, axis=0), values,
                                  [everywhere], DEPTH_SOFTENING, ridge=1.0)[0]  # fmt: skip
     return field[:, 0:1], field[:, 1:2].clip(0, 1)

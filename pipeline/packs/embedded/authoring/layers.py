@@ -65,7 +65,7 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion, eyes: list[EyeRegion
         upper_lid, lower_lid = eye.upper_edge(eye_u), eye.lower_edge(eye_u)
         below_lid = g.smoothstep((eye_v - upper_lid - 0.3) / LID_ENDS_OVER)
         eye_cover = eye_cover * (1 - below_lid * (1 - g.smoothstep((eye_zone - 0.95) / 0.06)))
-        above_lower = g.smoothstep((lower_lid - eye_v + 0.7) / LID_ENDS_OVER)
+        above_lower = g.smoothstep((lower_lid - eye_v + 0.2) / LID_ENDS_OVER)
         above_lower = above_lower * g.smoothstep((eye.width * 0.5 - eye_u.abs()) / 3)
         uncovered = uncovered * g.smoothstep((eye_zone - 1.03) / 0.06)
         uncovered = g.maximum(uncovered, above_lower * (1 - g.smoothstep((eye_zone - 0.95) / 0.06)))

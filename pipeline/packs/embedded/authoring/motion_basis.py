@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .anatomy import DATA, EYES, LOWER_INNER, NEUTRAL, POINTS, UNIT_OFFSETS, UPPER_INNER, scatter
 from .guard import LID_GUARD, LIP_GUARD
+from .portrait import FOLD_SHARE
 
 PATH = DATA / "motion_basis.npy"
 RANK = 108
@@ -26,7 +27,7 @@ def motion_basis(rank: int = RANK) -> npt.NDArray[np.float32]:
     affine = np.column_stack([NEUTRAL, np.ones(POINTS)])
     columns: list[dict[int, float]] = []
     for eye in EYES:
-        columns += [{upper: 1, fold: 0.45} for upper, fold in zip(eye.upper, eye.upper_fold, strict=True)]
+        columns += [{upper: 1, fold: FOLD_SHARE} for upper, fold in zip(eye.upper, eye.upper_fold, strict=True)]
         columns += [{lower: 1} for lower in eye.lower]
         columns += [dict.fromkeys(eye.iris, 1.0)]
     columns += [{point: 1} for point in [*UPPER_INNER, *LOWER_INNER]]

@@ -33,7 +33,7 @@ from .writer import Graph, Value
 LOWER_LID_SHARE = 0.06
 """Part of the way that the lower lid makes when the eye closes."""
 
-FOLD_SHARE = 0.45
+FOLD_SHARE = 0.55
 """How far the fold above the lid follows the lid."""
 
 LOWER_LIP_SHARE = 0.7
@@ -161,7 +161,7 @@ def closing_offset(g: Graph, kp: Value) -> Value:
     follow = middle_gap * np.array([[share] for share in followers.values()], np.float32)
     values = g.concat([upper, lower, follow, np.zeros((len(still), 3), np.float32)], axis=0)
     everywhere = g.constant(np.ones(18 + len(followers) + len(still), np.float32))
-    soft = moving_least_squares(g, kp[:, 0:2], nodes, values, [everywhere], softening=0.02, ridge=1e-4)[0]
+    soft = moving_least_squares(g, kp[:, 0:2], POINTS, nodes, values, [everywhere], softening=0.02, ridge=1e-4)[0]
 
     inner = indicator([*UPPER_INNER, *LOWER_INNER])[:, None]
     below_nose = (NEUTRAL[:, 1] > NEUTRAL[NOSE_TIP, 1]).astype(np.float32)[:, None]

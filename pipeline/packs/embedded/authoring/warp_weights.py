@@ -110,11 +110,11 @@ class NodeSet:
             member[LEFT_OUT[field]] = 0
             masks.append(self.g.constant(member))
 
-    def fields(self, targets: Value, *names: str) -> list[Value]:
-        """The named fields at the targets [n, 2]: each [n, rank]."""
+    def fields(self, targets: Value, count: int, *names: str) -> list[Value]:
+        """The named fields at the targets [count, 2]: each [count, rank]."""
         join = self.g.concat
         return moving_least_squares(
-            self.g, targets, join(self._positions, axis=0), join(self._values, axis=0),
+            self.g, targets, count, join(self._positions, axis=0), join(self._values, axis=0),
             [join(self._masks[name], axis=0) for name in names], SOFTENING, ridge=1.0,
         )  # fmt: skip
 
@@ -192,10 +192,10 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     factors = basis.transpose(1, 0) - (basis.transpose(1, 0) @ of_head) @ motion.keypoints
 
     nodes = _expression_nodes(g, points, expression, outline, mouth, eyes)
-    everywhere = g.constant(CROP.node_positions())
-    (common,) = nodes.fields(everywhere, "common")
-    head, jaw = nodes.fields(g.constant(SLITS.node_positions()), "head", "jaw")
-    rigid = motion.at(everywhere, depth) * reach
+    everywhere, slits = CROP.node_positions(), SLITS.node_positions()
+    (common,) = nodes.fields(g.constant(everywhere), len(everywhere), "common")
+    head, jaw = nodes.fields(g.constant(slits), len(slits), "head", "jaw")
+    rigid = motion.at(g.constant(everywhere), depth) * reach
 
     cells, rank = SLITS.over(STEP), int(np.load(MOTION_BASIS).shape[1])
 
@@ -219,7 +219,7 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
         followed[0, point] = weight
     jaw_expression = followed - (followed @ of_head) @ motion.keypoints
     irises = points.take([eye.iris[0] for eye in EYES])
-    (around_iris,) = nodes.fields(irises[:, 0:2], "jaw")
+    (around_iris,) = nodes.fields(irises[:, 0:2], len(EYES), "jaw")
     lids = motion.at(irises[:, 0:2], irises[:, 2:3]) @ motion.keypoints + around_iris @ factors
     own = np.stack([indicator(eye.iris) / len(eye.iris) for eye in EYES]).astype(np.float32)
     return WarpWeights(

@@ -1,0 +1,359 @@
+"""The embedded pack's face graphs: rebuilt, run on the sample portrait, and judged by an independent model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from pipeline.faces.crop import CropSpec, face_crop, in_crop_units
+from pipeline.faces.finder import FaceFinder
+from pipeline.faces.sampling import sample_square
+from pipeline.packs.embedded.authoring.anatomy import (
+    EYES,
+    LOWER_INNER,
+    UNITS,
+    UPPER_INNER,
+)  # fmt: skip
+from pipeline.packs.embedded.authoring.face import build_face_graphs
+from pipeline.packs.embedded.authoring.guard import LID_GUARD, LIP_GUARD, MARGIN, guarded
+from pipeline.packs.embedded.authoring.windows import SLITS, STEP
+from pipeline.packs.embedded.authoring.writer import Graph
+from pipeline.packs.pack import Pack
+from pipeline.runtime.session import RuntimeOptions
+
+ROOT = Path(__file__).parents[3]
+PACK = ROOT / "pipeline" / "packs" / "embedded"
+GRAPHS = ["portrait.onnx", "appearance.onnx", "generator_256.onnx", "generator_512.onnx"]
+F32 = NDArray[np.float32]
+U8 = NDArray[np.uint8]
+
+# The judge's input landmarks and its scores, in its own order (tongueOut is not among them).
+JUDGED_POINTS = [
+    0, 1, 4, 5, 6, 7, 8, 10, 13, 14, 17, 21, 33, 37, 39, 40, 46, 52, 53, 54, 55, 58, 61, 63, 65, 66, 67, 70, 78,
+    80, 81, 82, 84, 87, 88, 91, 93, 95, 103, 105, 107, 109, 127, 132, 133, 136, 144, 145, 146, 148, 149, 150, 152,
+    153, 154, 155, 157, 158, 159, 160, 161, 162, 163, 168, 172, 173, 176, 178, 181, 185, 191, 195, 197, 234, 246,
+    249, 251, 263, 267, 269, 270, 276, 282, 283, 284, 285, 288, 291, 293, 295, 296, 297, 300, 308, 310, 311, 312,
+    314, 317, 318, 321, 323, 324, 332, 334, 336, 338, 356, 361, 362, 365, 373, 374, 375, 377, 378, 379, 380, 381,
+    382, 384, 385, 386, 387, 388, 389, 390, 397, 398, 400, 402, 405, 409, 415, 454, 466, *range(468, 478),
+]  # fmt: skip
+SCORES = ["_neutral", *UNITS[:-1]]
+
+OO = {"mouthPucker": 1.0, "mouthFunnel": 0.35, "mouthSmileLeft": -0.6, "mouthSmileRight": -0.6}
+
+
+def session(path: Path) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def run(model: ort.InferenceSession, **inputs: F32) -> dict[str, F32]:
+    return dict(zip((o.name for o in model.get_outputs()), model.run(None, inputs), strict=True))
+
+
+def both(name: str, value: float) -> dict[str, float]:
+    return {f"{name}Left": value, f"{name}Right": value}
+
+
+def turn(yaw: float = 0.0, pitch: float = 0.0) -> F32:
+    """Head rotation for row vectors, from degrees."""
+    y, p = np.radians([yaw, pitch])
+    about_y = np.array([[np.cos(y), 0, np.sin(y)], [0, 1, 0], [-np.sin(y), 0, np.cos(y)]])
+    about_x = np.array([[1, 0, 0], [0, np.cos(p), np.sin(p)], [0, -np.sin(p), np.cos(p)]])
+    return (about_y @ about_x).astype(np.float32)
+
+
+@dataclass
+class Puppet:
+    """The sample portrait with everything known about it, and the generators."""
+
+    photo: F32
+    """[512, 512, 3] RGB 0..1."""
+    landmarks: F32
+    """[478, 3] in crop units."""
+    portrait: dict[str, F32]
+    tensors: dict[str, F32]
+    generators: dict[int, ort.InferenceSession]
+
+    def keypoints(self, units: dict[str, float], *, closed: float = 0.0, rotation: F32 | None = None) -> F32:
+        """[1, 478, 3] driving keypoints for coefficients of the expression basis."""
+        p = self.portrait
+        face = p["kp"][0] + closed * p["closed_mouth"][0]
+        for name, value in units.items():
+            face = face + value * p["basis"][0, UNITS.index(name)]
+        head = p["rotation"][0] if rotation is None else rotation @ p["rotation"][0]
+        placed: F32 = p["scale"] * (face @ head) + p["t"]
+        return placed[None].astype(np.float32)
+
+    def frame(self, driving: F32, size: int = 512) -> F32:
+        """[size, size, 3] RGB 0..1."""
+        source = self.keypoints({})
+        image = run(self.generators[size], **self.tensors, kp_source=source, kp_driving=driving)["image"]
+        assert image.shape == (1, 3, size, size)
+        return image[0].transpose(1, 2, 0)
+
+    def act(self, units: dict[str, float], *, closed: float = 0.0) -> F32:
+        return self.frame(self.keypoints(units, closed=closed))
+
+
+@dataclass
+class Judge:
+    """Finds the face in a picture again and says what it does."""
+
+    finder: FaceFinder
+    blendshapes: ort.InferenceSession
+
+    def points(self, image: F32) -> NDArray[np.float64]:
+        """[478, 3] in pixels."""
+        (face,) = self.finder.find(pixels(image))
+        return face.points
+
+    def scores(self, image: F32) -> dict[str, float]:
+        points = self.points(image)[JUDGED_POINTS, :2][None].astype(np.float32)
+        values = self.blendshapes.run(None, {"serving_default_input_points:0": points})[0]
+        return dict(zip(SCORES, values.tolist(), strict=True))
+
+
+def pixels(image: F32) -> U8:
+    return np.round(np.clip(image, 0, 1) * 255).astype(np.uint8)
+
+
+def psnr(a: F32, b: F32) -> float:
+    return float(-10 * np.log10(np.mean((a.astype(np.float64) - b) ** 2)))
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    finder = FaceFinder.open(Pack.open(ROOT / "pipeline" / "packs" / "faces"), RuntimeOptions(threads=1))
+    return Judge(finder, session(ROOT / "tests" / "data" / "face_blendshapes.onnx"))
+
+
+@pytest.fixture(scope="module")
+def puppet(judge: Judge) -> Puppet:
+    with Image.open(ROOT / "samples" / "portrait.png") as opened:
+        picture = np.asarray(opened.convert("RGB"))
+    (face,) = judge.finder.find(picture)
+    crop = face_crop(face.points, CropSpec.read(Pack.open(PACK).section("crop")))
+    photo = sample_square(picture, crop, 512).astype(np.float32) / np.float32(255)
+    landmarks = in_crop_units(face.points, crop)
+    portrait = run(session(PACK / "portrait.onnx"), landmarks=landmarks[None])
+    found = Puppet(photo, landmarks, portrait, {}, {s: session(PACK / f"generator_{s}.onnx") for s in (256, 512)})
+    image = np.ascontiguousarray(photo.transpose(2, 0, 1)[None])
+    found.tensors.update(run(session(PACK / "appearance.onnx"), image=image, kp_source=found.keypoints({})))
+    return found
+
+
+@pytest.fixture(scope="module")
+def at_rest(puppet: Puppet, judge: Judge) -> dict[str, float]:
+    return judge.scores(puppet.photo)
+
+
+def test_rebuilt_bit_for_bit(tmp_path: Path) -> None:
+    build_face_graphs(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(GRAPHS)
+    for name in GRAPHS:
+        assert (tmp_path / name).read_bytes() == (PACK / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_standard_operators_and_nothing_above_rank_4(name: str) -> None:
+    model = onnx.load(PACK / name)
+    assert [(o.domain, o.version) for o in model.opset_import] == [("", 20)]
+    assert {node.domain for node in model.graph.node} == {""}
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    ranks = {
+        value.name: len(value.type.tensor_type.shape.dim)
+        for value in (*inferred.graph.input, *inferred.graph.output, *inferred.graph.value_info)
+        if value.type.tensor_type.HasField("shape")
+    }
+    made = {name for node in model.graph.node for name in node.output}
+    assert made <= set(ranks)
+    assert max(ranks.values()) <= 4
+
+
+def test_generators_take_what_the_appearance_gives() -> None:
+    def shapes(values: Any) -> dict[str, list[int]]:
+        return {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}
+
+    given = shapes(onnx.load(PACK / "appearance.onnx").graph.output)
+    for size in (256, 512):
+        taken = shapes(onnx.load(PACK / f"generator_{size}.onnx").graph.input)
+        points = {name: taken.pop(name) for name in ("kp_source", "kp_driving")}
+        assert taken == given
+        assert points == {"kp_source": [1, 478, 3], "kp_driving": [1, 478, 3]}
+    assert sum(4 * int(np.prod(shape)) for shape in given.values()) < 20e6
+
+
+def test_portrait_gives_the_landmarks_back(puppet: Puppet) -> None:
+    p = puppet.portrait
+    placed = p["scale"] * (p["kp"][0] @ p["rotation"][0] + p["exp"][0]) + p["t"]
+    np.testing.assert_allclose(placed[:, :2], puppet.landmarks[:, :2], atol=1e-6)
+    np.testing.assert_allclose(p["rotation"][0] @ p["rotation"][0].T, np.eye(3), atol=1e-5)
+    assert np.linalg.det(p["rotation"][0]) > 0
+    assert p["t"][0, 2] == 0
+
+
+def test_portrait_removes_the_head_pose(puppet: Puppet) -> None:
+    upright = puppet.portrait
+    tilted = run(session(PACK / "portrait.onnx"), landmarks=puppet.keypoints({}, rotation=turn(10, -5)))
+    np.testing.assert_allclose(tilted["rotation"][0], turn(10, -5) @ upright["rotation"][0], atol=0.04)
+    np.testing.assert_allclose(tilted["scale"], upright["scale"], rtol=0.04)
+    # z is bounded anew in the turned view and the pivot moves a little with it: compare shapes, not places.
+    shapes = [kp[:, :2] - kp[:, :2].mean(0) for kp in (upright["kp"][0], tilted["kp"][0])]
+    assert np.abs(shapes[0] - shapes[1]).max() < 0.05
+
+
+def test_blink_just_closes_these_lids(puppet: Puppet) -> None:
+    kp, basis = puppet.portrait["kp"][0], puppet.portrait["basis"][0]
+    for eye, name in zip(EYES, ("eyeBlinkRight", "eyeBlinkLeft"), strict=True):
+        closed = kp + basis[UNITS.index(name)]
+        np.testing.assert_allclose(closed[eye.upper], closed[eye.lower], atol=1e-5)
+        assert np.abs(basis[UNITS.index(name)][eye.iris]).max() == 0
+
+
+def test_closed_mouth_closes_and_leaves_a_closed_one(puppet: Puppet) -> None:
+    kp, offset = puppet.portrait["kp"][0], puppet.portrait["closed_mouth"][0]
+    closed = kp + offset
+    assert np.linalg.norm(kp[UPPER_INNER] - kp[LOWER_INNER], axis=1).max() > 0.05
+    np.testing.assert_allclose(closed[UPPER_INNER], closed[LOWER_INNER], atol=1e-6)
+    again = run(session(PACK / "portrait.onnx"), landmarks=puppet.keypoints({}, closed=1.0))["closed_mouth"]
+    assert np.abs(again).max() < 1e-4
+
+
+@pytest.mark.parametrize("size", [256, 512])
+def test_undriven_the_photo_returns(puppet: Puppet, size: int) -> None:
+    photo = puppet.photo.reshape(size, 512 // size, size, 512 // size, 3).mean((1, 3))
+    assert psnr(puppet.frame(puppet.keypoints({}), size), photo) > 45
+
+
+def test_small_generator_shows_the_same(puppet: Puppet) -> None:
+    driving = puppet.keypoints({"jawOpen": 0.4, **both("eyeBlink", 0.5)}, rotation=turn(5, 3))
+    pooled = puppet.frame(driving).reshape(256, 2, 256, 2, 3).mean((1, 3))
+    assert psnr(puppet.frame(driving, 256), pooled) > 32
+
+
+def test_rest_reads_like_the_portrait(puppet: Puppet, judge: Judge, at_rest: dict[str, float]) -> None:
+    read = judge.scores(puppet.act({}))
+    assert {name: read[name] for name in SCORES if abs(read[name] - at_rest[name]) > 0.1} == {}
+
+
+def test_jaw_opens_as_asked(puppet: Puppet, judge: Judge) -> None:
+    read = [judge.scores(puppet.act({"jawOpen": asked}))["jawOpen"] for asked in (0, 0.25, 0.5, 0.75)]
+    assert np.all(np.diff(read) > 0.04)
+    assert read[0] < 0.1
+    assert read[-1] > 0.3
+
+
+def test_lips_pucker_and_stop_smiling(puppet: Puppet, judge: Judge, at_rest: dict[str, float]) -> None:
+    read = judge.scores(puppet.act(OO))
+    assert at_rest["mouthPucker"] < 0.1 < 0.4 < read["mouthPucker"]
+    assert at_rest["mouthSmileLeft"] > 0.7
+    assert max(read["mouthSmileLeft"], read["mouthSmileRight"]) < 0.1
+    halfway = judge.scores(puppet.act(both("mouthSmile", -0.4)))
+    assert 0.05 < halfway["mouthSmileLeft"] < at_rest["mouthSmileLeft"] - 0.2
+
+
+@pytest.mark.parametrize(("closing", "open_eye"), [("Left", "Right"), ("Right", "Left")])
+def test_an_eye_closes_alone(puppet: Puppet, judge: Judge, closing: str, open_eye: str) -> None:
+    read = judge.scores(puppet.act({f"eyeBlink{closing}": 1.0}))
+    assert read[f"eyeBlink{closing}"] > 0.2
+    assert read[f"eyeBlink{open_eye}"] < read[f"eyeBlink{closing}"] / 2
+
+
+def test_both_eyes_close_by_degrees(puppet: Puppet, judge: Judge) -> None:
+    read = [judge.scores(puppet.act(both("eyeBlink", asked))) for asked in (0, 0.6, 1.0)]
+    for side in ("Left", "Right"):
+        opened, narrow, closed = (scores[f"eyeBlink{side}"] for scores in read)
+        assert opened < 0.1
+        assert opened + 0.05 < narrow < closed - 0.05
+        assert closed > 0.3
+
+
+def test_closed_mouth_reads_closed(puppet: Puppet, judge: Judge) -> None:
+    image = puppet.act({}, closed=1.0)
+    points = judge.points(image)
+    assert judge.scores(image)["jawOpen"] < 0.05
+    assert np.linalg.norm(points[13, :2] - points[14, :2]) < 1.5
+
+
+def test_gaze_turns_the_irises_and_nothing_else(puppet: Puppet, judge: Judge) -> None:
+    aside = puppet.act({"eyeLookOutLeft": 1.0, "eyeLookInRight": 1.0})  # to the right of the picture
+    irises = [eye.iris[0] for eye in EYES]
+    moved = judge.points(aside)[irises, 0] - judge.points(puppet.photo)[irises, 0]
+    assert moved.min() > 3
+    changed = np.abs(aside - puppet.act({})).max(2) > 1e-3
+    rows, columns = np.nonzero(changed)
+    corners = (puppet.landmarks[[*EYES[0].corners, *EYES[1].corners], :2] + 1) * 256
+    assert columns.min() > corners[:, 0].min() - 4
+    assert columns.max() < corners[:, 0].max() + 4
+    assert np.abs(rows - corners[:, 1].mean()).max() < 20
+
+
+@pytest.mark.parametrize("yaw", [-10.0, 10.0])
+def test_head_turns_without_a_fold(puppet: Puppet, judge: Judge, yaw: float) -> None:
+    driving = puppet.keypoints({}, rotation=turn(yaw))
+    image = puppet.frame(driving)
+    nose = (driving - puppet.keypoints({}))[0, 1, 0] * 256
+    assert judge.points(image)[1, 0] - judge.points(puppet.photo)[1, 0] == pytest.approx(nose, abs=4)
+    assert abs(nose) > 15
+    moves = (driving - puppet.keypoints({}))[0, :, :2] * 256
+    forward = (puppet.tensors["head_weights"] @ (puppet.tensors["keypoint_weights"] @ moves)).reshape(128, 128, 2)
+    down, across = (np.diff(forward, axis=axis)[:127, :127] / STEP for axis in (0, 1))
+    determinant = (1 + across[..., 0]) * (1 + down[..., 1]) - across[..., 1] * down[..., 0]
+    assert determinant.min() > 0.3
+    for corner in (np.s_[:24, :24], np.s_[:24, -24:]):
+        np.testing.assert_allclose(image[corner], puppet.photo[corner], atol=0.02)
+
+
+def test_lips_and_lids_never_cross(puppet: Puppet) -> None:
+    """A sweep far beyond what closes them: gaps stay at touching and change by small steps."""
+    g = Graph("guard")
+    source, driving = g.input("source", [478, 2]), g.input("driving", [478, 2])
+    g.output("points", guarded(g, source, driving), [478, 2])
+    model = ort.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    rest = puppet.keypoints({})[0, :, :2]
+    for guard, units in ((LIP_GUARD, {"mouthClose": 1.0}), (LID_GUARD, both("eyeBlink", 1.0))):
+        gaps, wanted = [], []
+        for strength in np.linspace(0, 3, 61):
+            asked = puppet.keypoints({name: value * strength for name, value in units.items()})[0, :, :2]
+            points = run(model, source=rest, driving=asked)["points"]
+            gaps.append(points[guard.lower, 1] - points[guard.upper, 1])
+            wanted.append(asked[guard.lower, 1] - asked[guard.upper, 1])
+        walk, steps = np.array(gaps), np.abs(np.diff(wanted, axis=0))
+        np.testing.assert_allclose(walk[0], rest[guard.lower, 1] - rest[guard.upper, 1], atol=1e-6)
+        assert walk.min() > -2 * MARGIN
+        assert walk[-1].max() < 2 * MARGIN
+        assert np.min(wanted) < -10 * MARGIN
+        assert np.all(np.abs(np.diff(walk, axis=0)) < steps + 0.1 * MARGIN)
+
+
+def test_a_double_blink_looks_like_one(puppet: Puppet) -> None:
+    once, twice = (puppet.act(both("eyeBlink", strength)) for strength in (1.0, 2.0))
+    assert psnr(once, twice) > 45
+    assert psnr(once, puppet.act({})) < 40
+
+
+@pytest.mark.parametrize("value", [0.0, 1e4, -1e30])
+def test_any_keypoints_give_a_picture(puppet: Puppet, value: float) -> None:
+    for driving in (np.full((1, 478, 3), value, np.float32), puppet.keypoints({}) * np.float32(value)):
+        image = puppet.frame(driving)
+        assert np.isfinite(image).all()
+        assert image.min() >= 0
+        assert image.max() <= 1
+
+
+def test_slits_hold_mouth_and_eyes(puppet: Puppet) -> None:
+    points = (puppet.landmarks[[*UPPER_INNER, *LOWER_INNER, *EYES[0].corners, *EYES[1].corners], :2] + 1) * 256
+    assert points[:, 0].min() - 40 > SLITS.left
+    assert points[:, 0].max() + 40 < SLITS.right
+    assert points[:, 1].min() - 40 > SLITS.top
+    assert points[:, 1].max() + 60 < SLITS.bottom
