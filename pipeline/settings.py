@@ -8,25 +8,21 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import SettingsError
+from .stages.film_format import exact_fps
 
 Rgb = tuple[int, int, int]
 
 MID_GREY: Rgb = (128, 128, 128)
 FRAMES = ("portrait", "crop")
-NAMED_RATES = {"23.976": "24000/1001", "23.98": "24000/1001", "29.97": "30000/1001", "59.94": "60000/1001"}
-"""Television's rates are fractions of 1001; their usual short names would drift."""
 
 
 def parse_fps(text: str | int | float | Fraction) -> Fraction:
-    """A frame rate: "25", "12.5", "30000/1001", or television's short names.
+    """A frame rate: "25", "12.5", "30000/1001", or television's short names (29.97 is 30000/1001).
 
     Raises:
         SettingsError: not a rate from 1 to 60.
     """
-    try:
-        rate = Fraction(NAMED_RATES.get(str(text), str(text)))
-    except (ValueError, ZeroDivisionError):
-        raise SettingsError(f"fps {text!r} is not a number; give for instance 25, 29.97 or 30000/1001") from None
+    rate = exact_fps(text)
     if not 1 <= rate <= 60:
         raise SettingsError(f"fps {text} is out of range; give a rate from 1 to 60")
     return rate

@@ -38,7 +38,13 @@ QUEUES = {
 }
 """Which queue a kind of step waits in."""
 
-FOLLOWS = {"sound": (), "portrait": (), "motion": ("sound",), "appearance": ("portrait",), "plan": ("motion", "appearance")}
+FOLLOWS: dict[str, tuple[str, ...]] = {
+    "sound": (),
+    "portrait": (),
+    "motion": ("sound",),
+    "appearance": ("portrait",),
+    "plan": ("motion", "appearance"),
+}
 
 
 def kind_of(step: str) -> str:

@@ -54,7 +54,7 @@ class NamedBytes(io.BytesIO):
         self.name = name
 
 
-class Waiting(Exception):
+class WaitingError(Exception):
     """Another worker makes what this step would make; it is looked at again later."""
 
 
@@ -112,11 +112,11 @@ class Work:
         """Whether this step shall make a shared artifact now; False where it is there already.
 
         Raises:
-            Waiting: another worker is making it.
+            WaitingError: another worker is making it.
         """
         answer = self.fleet.store.claim(key, self.lease.owner, CLAIM_SECONDS)
         if answer is Claim.TAKEN:
-            raise Waiting(key)
+            raise WaitingError(key)
         return not (answer is Claim.MADE and self.has(key))
 
     def progress(self, stage: str, done: int, total: int) -> None:
@@ -184,7 +184,7 @@ def _failed(fleet: Fleet, job: str, step: str, error: Exception) -> str:
     if isinstance(error, WorkerMismatchError):
         fleet.jobs.hand_back(job, step, str(error), uncounted=True)
         return "handed back: another version"
-    if isinstance(error, Waiting):
+    if isinstance(error, WaitingError):
         fleet.jobs.hand_back(job, step, "another worker is making it", uncounted=True)
         return "waiting"
     if isinstance(error, ArtifactMissingError):

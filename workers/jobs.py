@@ -193,7 +193,7 @@ class Jobs:
         lifetime: seconds that a job is remembered after its last change.
     """
 
-    def __init__(self, client: redis.Redis, prefix: str = "talkreel", lifetime: int = LIFETIME) -> None:
+    def __init__(self, client: redis.Redis, prefix: str = "fleet", lifetime: int = LIFETIME) -> None:
         self.redis = client
         self.prefix = prefix
         self.lifetime = lifetime

@@ -1,0 +1,55 @@
+"""What tests of several parts share: the faces pack, the sample portrait, and the face finder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from pipeline.faces.crop import CropSpec
+from pipeline.faces.finder import FaceFinder
+from pipeline.packs.manifest import Section, read_manifest
+from pipeline.packs.pack import MANIFEST, Pack
+from pipeline.packs.store import DEFAULT_PACK, FACES_PACK, SHIPPED, open_pack
+from pipeline.runtime.session import RuntimeOptions
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def sample_portrait_path() -> Path:
+    """The portrait of `make demo`: 512 x 512, one face with a box of 95 pixels."""
+    return ROOT / "samples" / "portrait.png"
+
+
+@pytest.fixture(scope="session")
+def sample_picture(sample_portrait_path: Path) -> NDArray[np.uint8]:
+    """Pixels of the sample portrait, [512, 512, 3]; not to be written to."""
+    with Image.open(sample_portrait_path) as image:
+        pixels = np.asarray(image.convert("RGB"))
+    pixels.setflags(write=False)
+    return pixels
+
+
+@pytest.fixture(scope="session")
+def faces_pack() -> Pack:
+    return open_pack(FACES_PACK)
+
+
+@pytest.fixture(scope="session")
+def face_finder(faces_pack: Pack) -> FaceFinder:
+    return FaceFinder.open(faces_pack, RuntimeOptions(threads=2))
+
+
+@pytest.fixture(scope="session")
+def embedded_manifest() -> Section:
+    """The embedded pack's manifest alone, for what needs none of its models."""
+    return read_manifest(SHIPPED / DEFAULT_PACK / MANIFEST).root
+
+
+@pytest.fixture(scope="session")
+def crop_spec(embedded_manifest: Section) -> CropSpec:
+    return CropSpec.read(embedded_manifest.section("crop"))

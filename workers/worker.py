@@ -1,0 +1,62 @@
+"""What a worker does besides its tasks: the supervisor in its main process, JSON logs where wanted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from typing import Any
+
+from celery.signals import setup_logging, worker_ready, worker_shutting_down
+
+from .app import app
+from .connections import Connections
+from .fleet import Fleet
+from .supervisor import Supervisor
+
+_supervisors: list[Supervisor] = []
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, with job and step where a record has them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "process": record.process,
+        }
+        for name in ("job", "step"):
+            if (value := getattr(record, name, None)) is not None:
+                line[name] = value
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def configure_logging(loglevel: int | str = logging.INFO, **_: Any) -> None:
+    """JSON lines with TALKREEL_LOG=json, text otherwise."""
+    handler = logging.StreamHandler()
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if os.environ.get("TALKREEL_LOG") == "json" else text)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(loglevel)
+    logging.getLogger("celery.redirected").setLevel(logging.WARNING)
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def start_supervisor(**_: Any) -> None:
+    supervisor = Supervisor(Fleet(Connections.read(), app))
+    supervisor.start()
+    _supervisors.append(supervisor)
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def stop_supervisor(**_: Any) -> None:
+    for supervisor in _supervisors:
+        supervisor.stop()
