@@ -15,6 +15,8 @@ from pipeline.packs.manifest import Section, read_manifest
 from pipeline.packs.pack import MANIFEST, Pack
 from pipeline.packs.store import DEFAULT_PACK, FACES_PACK, SHIPPED, open_pack
 from pipeline.runtime.session import RuntimeOptions
+from pipeline.values import Portrait
+from tests.portraits import Prepare
 
 ROOT = Path(__file__).parent.parent
 
@@ -53,3 +55,15 @@ def embedded_manifest() -> Section:
 @pytest.fixture(scope="session")
 def crop_spec(embedded_manifest: Section) -> CropSpec:
     return CropSpec.read(embedded_manifest.section("crop"))
+
+
+@pytest.fixture(scope="session")
+def prepare(face_finder: FaceFinder, crop_spec: CropSpec) -> Prepare:
+    """Stage 2 of pixels, bytes or a path."""
+    return Prepare(face_finder, crop_spec)
+
+
+@pytest.fixture(scope="session")
+def sample(prepare: Prepare, sample_portrait_path: Path) -> Portrait:
+    """The sample portrait after stage 2."""
+    return prepare(sample_portrait_path)

@@ -45,7 +45,12 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 def png_header(width: int, height: int) -> bytes:
     """The beginning of a PNG that claims to be so large, with hardly any pixels."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(b"\0" * 100)) + _chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + _chunk(b"IHDR", header)
+        + _chunk(b"IDAT", zlib.compress(b"\0" * 100))
+        + _chunk(b"IEND", b"")
+    )
 
 
 def sixteen(pixels: U8) -> NDArray[np.uint16]:

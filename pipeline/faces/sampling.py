@@ -57,5 +57,9 @@ def sample_square(picture: U8, crop: Crop, size: int) -> U8:
     offset = (matrix[:, 2] - (left, top)) * factor + before - linear.sum(axis=1)
     linear = linear * 2 / size
     affine = (*linear[0], offset[0], *linear[1], offset[1])
-    sampled = region.transform((size, size), Image.Transform.AFFINE, affine, Image.Resampling.BICUBIC)
-    return np.asarray(sampled)
+    sampled = np.empty((size, size, 3), np.uint8)
+    for channel, plane in enumerate(region.split()):
+        # As floats: Pillow truncates what it interpolates of bytes, which would darken the picture by half a level.
+        moved = plane.convert("F").transform((size, size), Image.Transform.AFFINE, affine, Image.Resampling.BICUBIC)
+        sampled[..., channel] = np.clip(np.asarray(moved) + np.float32(0.5), 0, 255)
+    return sampled

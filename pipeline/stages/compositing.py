@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..packs.manifest import Section
-from ..values import U8, Crop, Portrait
+from ..values import F32, U8, Crop, Portrait
 
 # The mask is worked out at this many points across the seam at least, or a narrow turned seam would show steps.
 _POINTS_PER_SEAM = 4
@@ -68,12 +68,15 @@ class Compositor:
         left, top = np.clip(np.floor(matrix[:, 2] - half).astype(int), 0, (width - 1, height - 1))
         right, bottom = np.clip(np.ceil(matrix[:, 2] + half).astype(int), (left + 1, top + 1), (width, height))
         self._region = (slice(top, bottom), slice(left, right))
-        self._under = Image.fromarray(np.ascontiguousarray(self._picture[self._region]))
+        self._region_size = (int(right - left), int(bottom - top))
 
         side = 2 * float(np.hypot(*matrix[:, 0]))
         self._shrunk = min(size, math.ceil(side * _DENSITY))
         inverse = _inverse(Crop(matrix - np.array([[0, 0, left], [0, 0, top]])))
-        self._mask = Image.fromarray(_mask(inverse, self._under.size, seam, side))
+        self._mask = _mask(inverse, self._region_size, seam, side)
+        # What the portrait gives to the sum, a plane a colour, and the half that turns truncation into rounding.
+        under = self._picture[self._region].transpose(2, 0, 1).astype(np.float32)
+        self._under = under * (1 - self._mask) + np.float32(0.5)
         # Pixels of the region -> pixels of the shrunken image (crop units are -1..1 across it).
         affine = inverse * self._shrunk / 2
         affine[:, 2] += self._shrunk / 2
@@ -93,11 +96,14 @@ class Compositor:
         square = Image.fromarray(image)
         if self._shrunk < self._size:
             square = square.resize((self._shrunk, self._shrunk), Image.Resampling.HAMMING)
-        square = square.transform(self._under.size, Image.Transform.AFFINE, self._affine, Image.Resampling.BILINEAR)
-        region = self._under.copy()
-        region.paste(square, mask=self._mask)
         frame = self._picture.copy()
-        frame[self._region] = np.asarray(region)
+        region = frame[self._region]
+        for channel, plane in enumerate(square.split()):
+            # As floats: Pillow truncates what it interpolates of bytes, which would darken the crop by half a level.
+            moved = plane.convert("F").transform(
+                self._region_size, Image.Transform.AFFINE, self._affine, Image.Resampling.BILINEAR
+            )
+            region[..., channel] = np.asarray(moved) * self._mask + self._under[channel]
         return frame
 
 
@@ -108,8 +114,8 @@ def _inverse(crop: Crop) -> NDArray[np.float64]:
     return np.column_stack([linear, -linear @ [x, y]])
 
 
-def _mask(inverse: NDArray[np.float64], size: tuple[int, int], seam: SeamSpec, side: float) -> U8:
-    """The mask in the region's pixels, [h, w] uint8: means over a few points a pixel where the seam is narrow."""
+def _mask(inverse: NDArray[np.float64], size: tuple[int, int], seam: SeamSpec, side: float) -> F32:
+    """The mask in the region's pixels, [h, w] float32: means over a few points a pixel where the seam is narrow."""
     width, height = size
     seam_pixels = min(seam.start, seam.size - seam.stop) / seam.size * side
     points = max(1, math.ceil(_POINTS_PER_SEAM / seam_pixels))
@@ -121,7 +127,7 @@ def _mask(inverse: NDArray[np.float64], size: tuple[int, int], seam: SeamSpec, s
     u, v = _positions(inverse, size, 0.5, 0.5)
     # The image is sampled at the pixel's centre; where that lies outside there is nothing to show.
     inside = (u >= 0) & (u < 1) & (v >= 0) & (v < 1)
-    return np.where(inside, np.round(total * (255 / points**2)), 0).astype(np.uint8)
+    return np.where(inside, total / points**2, 0).astype(np.float32)
 
 
 def _positions(

@@ -9,9 +9,11 @@ from pipeline.packs.manifest import Section
 
 SPEC = CropSpec(2.0, -0.1, 512, outline=(0, 1, 2, 3), right_eye=(4, 5), left_eye=(6, 7), mouth_corners=(8, 9))
 POINTS = np.array(
-    [(40, 60, 0), (140, 60, 0), (90, 30, 0), (90, 110, 5)]  # outline: 100 wide, 80 high
-    + [(65, 50, 0), (75, 50, 0), (105, 50, 0), (115, 50, 0)]
-    + [(75, 90, 0), (105, 90, 0)],
+    [
+        *[(40, 60, 0), (140, 60, 0), (90, 30, 0), (90, 110, 5)],  # outline: 100 wide, 80 high
+        *[(65, 50, 0), (75, 50, 0), (105, 50, 0), (115, 50, 0)],  # eyes
+        *[(75, 90, 0), (105, 90, 0)],  # mouth
+    ],
     np.float64,
 )
 

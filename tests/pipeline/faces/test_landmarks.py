@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.pictures import textured
 
 from pipeline.faces.finder import FaceFinder
 from pipeline.faces.landmarks import find_landmarks, square_of
 from pipeline.faces.sampling import square
+from tests.pictures import textured
 
 U8 = NDArray[np.uint8]
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.pictures import textured
 
 from pipeline.faces.sampling import sample_square, square
 from pipeline.values import Crop
+from tests.pictures import textured
 
 
 def test_a_square_of_its_own_size_is_copied() -> None:
@@ -53,7 +53,9 @@ def test_places_are_kept_at_any_scale() -> None:
         for left, side in ((40.0, 100.0), (40.3, 77.7)):
             crop = square(np.array([left + side / 2, 100.0]), side, 0.0)
             wanted = left + (np.arange(size) + 0.5) * side / size - 0.5
-            assert np.abs(sample_square(ramp, crop, size)[size // 2, :, 0] - wanted).max() < 0.8
+            error = sample_square(ramp, crop, size)[size // 2, :, 0] - wanted
+            assert np.abs(error).max() < 1.1  # rounded twice
+            assert abs(error.mean()) < 0.2
 
 
 def test_square_maps_its_corners() -> None:

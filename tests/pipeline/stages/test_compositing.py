@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.pictures import textured
 
 from pipeline.errors import PackError
 from pipeline.faces.crop import CropSpec
@@ -15,6 +14,7 @@ from pipeline.packs.manifest import Section
 from pipeline.stages.compositing import Compositor, SeamSpec
 from pipeline.stages.portrait import prepare_portrait
 from pipeline.values import Portrait
+from tests.pictures import textured
 
 U8 = NDArray[np.uint8]
 SEAM = SeamSpec(512, 9, 503)
@@ -54,7 +54,14 @@ def test_crop_frame_is_the_image() -> None:
 @pytest.mark.parametrize("size", [256, 512])
 @pytest.mark.parametrize(
     ("x", "y", "side", "degrees"),
-    [(200, 150, 100, 0), (201.3, 149.6, 211.7, 12), (40, 30, 220, -20), (390, 290, 300, 33), (200, 150, 900, 5), (50, 50, 7, 45)],
+    [
+        (200, 150, 100, 0),
+        (201.3, 149.6, 211.7, 12),
+        (40, 30, 220, -20),
+        (390, 290, 300, 33),
+        (200, 150, 900, 5),
+        (50, 50, 7, 45),
+    ],
 )
 def test_outside_of_the_crop_nothing_changes(size: int, x: float, y: float, side: float, degrees: float) -> None:
     picture = textured(400, 300)

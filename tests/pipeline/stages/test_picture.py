@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from tests.pictures import FORMATS, P3_TO_SRGB, display_p3_profile, encode, grey, png, png_header, with_alpha
 
 from pipeline.errors import PortraitError
 from pipeline.stages.picture import open_picture
+from tests.pictures import FORMATS, P3_TO_SRGB, display_p3_profile, encode, grey, png, png_header, with_alpha
 
 U8 = NDArray[np.uint8]
 GREY = (128, 128, 128)
@@ -114,7 +114,9 @@ def test_sixteen_bits_keep_the_upper_eight() -> None:
 
 def test_display_p3_is_converted_to_srgb() -> None:
     colors = np.array([[[200, 120, 90], [90, 160, 90]], [[60, 80, 180], [128, 128, 128]]], np.uint8)
-    data = encode(Image.fromarray(colors).resize((64, 64), Image.Resampling.NEAREST), "PNG", icc_profile=display_p3_profile())
+    data = encode(
+        Image.fromarray(colors).resize((64, 64), Image.Resampling.NEAREST), "PNG", icc_profile=display_p3_profile()
+    )
     linear = np.clip((colors / 255) ** 2.2 @ P3_TO_SRGB.T, 0, 1)
     wanted = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear) * 255
     assert np.abs(opened(data)[16::32, 16::32] - wanted).max() < 3
