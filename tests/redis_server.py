@@ -16,6 +16,7 @@ from pathlib import Path
 
 import redis
 
+from tests.tls_front import TlsFront
 from workers.connections import RedisServer as Address
 
 START_SECONDS = 20.0
@@ -39,12 +40,26 @@ def redis_binary() -> str:
         for folder in spec.submodule_search_locations or ():
             if (binary := Path(folder) / "bin" / "redis-server").is_file():
                 return str(binary)
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "redis-server"]):
-            subprocess.run(command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, capture_output=True)
-        if found := shutil.which("redis-server"):
-            return found
+    if found := _installed("redis-server"):
+        return found
     raise RuntimeError(HOW_TO_INSTALL)
+
+
+def _installed(command: str) -> str | None:
+    """A command of Debian's package of the same name, installed by root; None where that cannot be."""
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        for step in (["update", "-qq"], ["install", "-y", "-qq", command]):
+            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            subprocess.run(["apt-get", *step], env=environment, capture_output=True)
+    return shutil.which(command)
+
+
+@cache
+def has_tls(binary: str) -> bool:
+    """Whether this build knows the settings of TLS: the first line that it does not know is what it names."""
+    lines = "tls-port 0\nno-such-setting 1\n"
+    tried = subprocess.run([binary, "-"], input=lines, capture_output=True, text=True)
+    return "no-such-setting" in tried.stdout + tried.stderr
 
 
 @dataclass(frozen=True)
@@ -58,9 +73,12 @@ class Certificates:
 
 def make_certificates(folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> Certificates:
     """A new authority and a server certificate signed by it, made with the openssl command."""
+    command = shutil.which("openssl") or _installed("openssl")
+    if command is None:
+        raise RuntimeError("the tests of TLS need the openssl command: install it (apt-get install openssl)")
 
     def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+        subprocess.run([command, *arguments], cwd=folder, check=True, capture_output=True)
 
     new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     usage = ("-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
@@ -83,7 +101,8 @@ class RedisServer:
         options: lines of redis.conf: {"maxmemory": "20mb"}. Default: no eviction, no persistence.
         persistent: keep every write on disk, so that `start` after `stop` or `kill` has the data again.
         users: name -> password. Where given, the default user (no name) is off.
-        certificates: serve TLS only, without asking for client certificates.
+        certificates: serve TLS only, without asking for client certificates. Where the binary has no TLS,
+            something in front of it has.
     """
 
     def __init__(
@@ -98,8 +117,10 @@ class RedisServer:
         self.folder = Path(tempfile.mkdtemp(prefix="talkreel-redis-"))
         self.certificates = certificates
         self.users = dict(users or {})
+        self._plain_port = _free_port() if certificates and not has_tls(redis_binary()) else None
         self._lines = self._configuration({**_persistence(persistent), **(options or {})})
         self._process: subprocess.Popen[bytes] | None = None
+        self._front: TlsFront | None = None
 
     def __enter__(self) -> RedisServer:
         try:
@@ -141,6 +162,9 @@ class RedisServer:
         configuration.write_text("\n".join(self._lines) + "\n")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen([redis_binary(), str(configuration)], stdout=log, stderr=log)
+        if self.certificates and self._plain_port:
+            files = self.certificates
+            self._front = TlsFront(self.port, self._plain_port, files.certificate, files.key)
         end = time.monotonic() + START_SECONDS
         # Whoever the certificate is for.
         with self.client(retry=None, socket_timeout=5, ssl_check_hostname=False) as client:
@@ -175,6 +199,9 @@ class RedisServer:
             self._process.kill() if kill else self._process.terminate()
             self._process.wait(START_SECONDS)
             self._process = None
+        if self._front is not None:
+            self._front.close()
+            self._front = None
         if not keep_data:
             shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
             for path in (*self.folder.glob("*.rdb"), *self.folder.glob("*.aof")):
@@ -183,7 +210,9 @@ class RedisServer:
     def _configuration(self, options: Mapping[str, str]) -> Sequence[str]:
         settings = {"bind": "127.0.0.1", "port": str(self.port), "dir": str(self.folder), "daemonize": "no"}
         settings["maxmemory-policy"] = "noeviction"
-        if self.certificates:
+        if self._plain_port:
+            settings["port"] = str(self._plain_port)
+        elif self.certificates:
             files = self.certificates
             settings |= {"port": "0", "tls-port": str(self.port), "tls-auth-clients": "no"}
             settings |= {"tls-ca-cert-file": str(files.ca)}
