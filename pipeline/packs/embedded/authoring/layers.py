@@ -49,7 +49,9 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion, eyes: list[EyeRegion
     u, v = mouth.frame.local(x, y)
     upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
     zone = mouth.zone(x, y)
-    is_open = g.smoothstep((mouth.opening - 2) / 2)
+    # Lips that hardly part are treated as closed: what shows between them stays with the upper lip.
+    is_open = g.smoothstep((mouth.opening / mouth.width - 0.045) / 0.025)
+    upper = upper + (lower - upper).clip(0, None) * (1 - is_open)
     along = (u - mouth.middle).abs()
 
     inside = 1 - g.smoothstep((zone - 0.955) / 0.06)
