@@ -147,7 +147,7 @@ class Job:
         """
         order = self.fleet.jobs.order(self.id)
         until = None if timeout is None else time.monotonic() + timeout
-        seen: bytes | str = "0"
+        seen: Any = "0"
         key = self.fleet.jobs.key(self.id, "events")
         redis: Any = self.fleet.jobs.redis
         while True:
@@ -158,7 +158,7 @@ class Job:
                 answer = redis.xread({key: seen}, count=100, block=max(1, int(left * 1000)))
             for seen, fields in answer[0][1] if answer else ():
                 data = json.loads(fields[b"data"])
-                at = int(bytes(seen).split(b"-")[0]) / 1000
+                at = int(seen.split(b"-")[0]) / 1000
                 yield Event(
                     data.get("stage", ""), data.get("done", 0), data.get("total", 0),
                     max(0.0, at - order.submitted), data.get("state"), data,
@@ -259,7 +259,7 @@ def _read(source: Source) -> tuple[bytes, str]:
 
 def _named(data: bytes, name: str) -> BinaryIO:
     stream = io.BytesIO(data)
-    stream.name = name  # type: ignore[attr-defined]
+    stream.name = name
     return stream
 
 

@@ -235,4 +235,3 @@ class Studios:
         if found.identity != order.pack_identity:
             raise WorkerMismatchError(order.job, f"pack {order.pack_identity}", found.identity)
         return studio
-

@@ -141,7 +141,13 @@ class Fleet:
             kind = steps.setdefault(kind_of(step), {})
             kind[state.status] = kind.get(state.status, 0) + 1
         stalled = [
-            {"step": step, "status": state.status, "worker": state.owner, "seconds": view.now - state.at, "note": state.note}
+            {
+                "step": step,
+                "status": state.status,
+                "worker": state.owner,
+                "seconds": view.now - state.at,
+                "note": state.note,
+            }
             for step, state in view.steps.items()
             if state.status != "done" and view.now - state.at > STALLED
         ]
@@ -153,7 +159,10 @@ class Fleet:
             "seconds": view.now - view.order.submitted,
             "priority": view.order.priority,
             "steps": steps,
-            "frames": {"done": self.jobs.counts(job).get("frames", 0), "total": (view.result("plan") or {}).get("key_frames")},
+            "frames": {
+                "done": self.jobs.counts(job).get("frames", 0),
+                "total": (view.result("plan") or {}).get("key_frames"),
+            },
             "bytes": self.store.usage(job),
             "stalled": stalled if view.state == "running" else [],
         }

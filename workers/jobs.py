@@ -218,7 +218,7 @@ class Jobs:
         return f"{self.prefix}:jobs"
 
     def now(self) -> float:
-        seconds, micros = self.redis.time()  # type: ignore[misc]
+        seconds, micros = self.redis.time()
         return float(seconds) + micros / 1e6
 
     def create(self, order: Order) -> None:
@@ -238,7 +238,7 @@ class Jobs:
         text = self.redis.hget(self.key(job), "order")
         if text is None:
             raise JobNotFoundError(job)
-        return Order.from_json(text)  # type: ignore[arg-type]
+        return Order.from_json(text)
 
     def view(self, job: str) -> JobView:
         """Raises JobNotFoundError: no such job (any more)."""

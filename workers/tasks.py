@@ -140,9 +140,7 @@ def settle(work: Work) -> dict[str, Any]:
     return _render(work, scene, picture, made, before.last, work.keys.frames(work.number, settled=True))
 
 
-def _render(
-    work: Work, scene: Scene, picture: Portrait, made: Plan, last: KeyFrame | None, key: str
-) -> dict[str, Any]:
+def _render(work: Work, scene: Scene, picture: Portrait, made: Plan, last: KeyFrame | None, key: str) -> dict[str, Any]:
     numbers = made.chunk(work.number).tolist()
     if work.has(key):
         chunk = work.get(key, Chunk)

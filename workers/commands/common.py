@@ -1,0 +1,24 @@
+"""What the fleet's commands share: the fleet's address, jobs by id, output as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from ..client import Client
+
+
+def add_fleet(parser: argparse.ArgumentParser) -> None:
+    """Arguments of every command that talks to the fleet."""
+    parser.add_argument("--url", help="the broker's address (default: TALKREEL_BROKER_URL, else this machine)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def connected(args: argparse.Namespace) -> Client:
+    return Client(args.url)
+
+
+def show(args: argparse.Namespace, data: Any, text: str) -> None:
+    """Print the JSON or the text, as asked for."""
+    print(json.dumps(data) if args.json else text)

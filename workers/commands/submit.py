@@ -1,0 +1,52 @@
+"""`talkreel submit`: hand a job in."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pipeline.cli.render import add_settings, read_settings
+from pipeline.packs.store import DEFAULT_PACK
+from pipeline.render import check_output
+
+from ..config import PRIORITIES
+from .common import add_fleet, connected, show
+from .watch import follow
+
+
+class SubmitCommand:
+    """Hand a job in; with --wait, follow it and fetch the film."""
+
+    help = "hand a job in to the fleet"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("portrait", metavar="PORTRAIT", type=Path, help="picture with a face")
+        parser.add_argument("audio", metavar="AUDIO", type=Path, help="voice recording, or a video with one")
+        add_settings(parser)
+        parser.add_argument("--pack", default=DEFAULT_PACK, help="name of a pack that the workers have")
+        parser.add_argument("--priority", choices=tuple(PRIORITIES), default="normal", help="default normal")
+        parser.add_argument("--deadline", type=float, metavar="SECONDS", help="give up when it is not done by then")
+        parser.add_argument("--wait", action="store_true", help="follow the job until it ends")
+        parser.add_argument("-o", "--output", type=Path, metavar="OUT.webm", help="with --wait: the film")
+        parser.add_argument("--quiet", action="store_true", help="with --wait: no progress")
+        add_fleet(parser)
+
+    def run(self, args: argparse.Namespace) -> int:
+        if args.output:
+            check_output(args.output)
+        job = connected(args).submit(
+            args.portrait,
+            args.audio,
+            pack=args.pack,
+            priority=args.priority,
+            deadline=args.deadline,
+            **read_settings(args).to_json(),
+        )
+        if not args.wait:
+            show(args, {"job": job.id}, job.id)
+            return 0
+        report = follow(job, quiet=args.quiet)
+        if args.output:
+            job.result(args.output)
+        show(args, {"job": job.id, "report": report}, str(args.output or job.id))
+        return 0
