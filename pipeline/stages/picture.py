@@ -87,8 +87,8 @@ def _decode(file: BinaryIO, name: str, background: tuple[int, int, int]) -> U8:
             image = Image.open(file)
         except UnidentifiedImageError:
             raise PortraitError(_unknown(start, name)) from None
-        except Image.DecompressionBombError as error:
-            raise PortraitError(f"{name} is too large ({_reason(error)}); {_SHRINK}") from None
+        except Image.DecompressionBombError:
+            raise PortraitError(f"{name} is too large; {_SHRINK}") from None
         except Exception as error:  # each format's reader has failures of its own
             raise PortraitError(f"{name} is damaged ({_reason(error)}); {_CURE}") from error
         with image:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from pipeline.faces.finder import Face, FaceFinder
 from tests.pictures import HEAD, SAMPLE_BOX_SIDE, paste_head, textured
@@ -71,6 +72,14 @@ def test_nothing_in_texture_and_noise(face_finder: FaceFinder) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (700, 900, 3), np.uint8)
     assert face_finder.find(textured(1500, 1000)) == []
     assert face_finder.find(noise) == []
+
+
+@pytest.mark.parametrize("side", [1300, 2000, 3000])
+def test_enlarging_brings_no_false_faces(face_finder: FaceFinder, sample_picture: U8, side: int) -> None:
+    """At some sizes a knob on the suit looks like a small face to both models; its detector logit stays low."""
+    large = np.asarray(Image.fromarray(sample_picture).resize((side, side), Image.Resampling.BICUBIC))
+    faces = face_finder.find(large)
+    assert [round(face.side / side * 512 / SAMPLE_BOX_SIDE, 1) for face in faces] == [1.0]
 
 
 def test_box_is_that_of_the_detector(face_finder: FaceFinder, sample_picture: U8) -> None:
