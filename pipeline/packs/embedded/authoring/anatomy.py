@@ -6,6 +6,7 @@ lies on the left of the picture.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -112,6 +113,26 @@ UNIT_OFFSETS: npt.NDArray[np.float32] = _basis["delta"].astype(np.float32) * _TO
 """[52, 478, 3] displacement of each landmark by each unit at 1.0, same axes and unit."""
 
 UNIT_OFFSETS[:, MESH_POINTS:] = 0  # the measured head has no eyeballs: irises move by our own rule of gaze
+
+
+def _even_out_below_lip(unit: npt.NDArray[np.float32], reach: float = 0.09) -> None:
+    """Let the skin under the lower lip follow the lip, in place.
+
+    On the measured head a lip that rolls out hides the fold below it; a warped picture would fold there.
+    Each vertical displacement becomes the mean of those around, weighted 1 / (1 + (distance / reach)^2)^2.
+    Summed exactly, so that the last bit is the same on every machine.
+    """
+    xy = NEUTRAL[:MESH_POINTS, :2].astype(float).tolist()
+    moves = unit[:MESH_POINTS, 1].astype(float).tolist()
+    lip, chin = NEUTRAL[LOWER_LIP_ROWS[-1][LIP_MIDDLE], 1], NEUTRAL[CHIN, 1]
+    for i, (x, y) in enumerate(xy):
+        if lip + 0.01 < y < chin - 0.05 and abs(x) < 0.3:
+            weights = [1 / (1 + ((x - u) ** 2 + (y - v) ** 2) / reach**2) ** 2 for u, v in xy]
+            unit[i, 1] = math.fsum(w * m for w, m in zip(weights, moves, strict=True)) / math.fsum(weights)
+
+
+for _name in ("mouthFunnel", "mouthPucker"):
+    _even_out_below_lip(UNIT_OFFSETS[UNITS.index(_name)])
 
 
 def indicator(points: Sequence[int]) -> npt.NDArray[np.float32]:
