@@ -1,33 +1,39 @@
 """Pictures to bytes and back, bit for bit.
 
-A picture that resembles an earlier one (frames of a chunk do) is stored as the difference, modulo 256, within
-the box where they differ, and nothing where they are the same; the rest is WebP's lossless mode at its fast
-end. Measured against PNG, zlib, FFV1, H.264 and VP9: tests/benchmarks/frame_codec.py.
+FFV1 (RFC 9043), each picture by itself. One that resembles an earlier one (frames of a chunk do) is stored as
+the difference, modulo 256, within the box where they differ, and as nothing where they are the same. Measured
+against PNG, WebP, zlib, H.264 and VP9: tests/benchmarks/frame_codec.py.
 """
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
+import av
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
 from pipeline.values import U8
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels."""
 
-# WebP's effort: method 1 finds predictors a tile at a time (method 0 does not) and 2 gains 2 % for 1.5 times
-# the time. Quality 0 = no search for better back references.
-WEBP = {"lossless": True, "method": 1, "quality": 0}
+# Version 1 has no slices and no header beside the picture; the range coder is a tenth smaller than Golomb codes.
+FFV1 = {"level": "1", "coder": "range_def"}
 
-WEBP_SIDE = 16383
+# FFV1's RGB without alpha, 8 bits.
+PIXELS = "bgr0"
+
+# No difference lies in the middle, so that small ones of either sign are near to one another.
+MIDDLE = np.uint8(128)
+
+LONGEST_SIDE = 16384
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A picture as stored: `data` is the box's WebP, empty for an empty box."""
+    """A picture as stored: `data` is the box as FFV1, empty for an empty box."""
 
     data: bytes
     box: Box
@@ -35,23 +41,23 @@ class Stored:
 
 
 def is_picture(array: np.ndarray) -> bool:
-    """Whether this is [H, W, 3] uint8, of sides that WebP can store."""
+    """Whether this is [H, W, 3] uint8, of sides that can be stored."""
     return (
         array.dtype == np.uint8
         and array.ndim == 3
         and array.shape[2] == 3
         and min(array.shape[:2]) >= 1
-        and max(array.shape[:2]) <= WEBP_SIDE
+        and max(array.shape[:2]) <= LONGEST_SIDE
     )
 
 
 def store(picture: U8, earlier: U8 | None = None) -> Stored:
     """[H, W, 3] uint8 to bytes; `earlier` is a picture of the same shape that the reader will have."""
     if earlier is None or not _resembles(picture, earlier):
-        return Stored(_to_webp(picture), (0, 0, picture.shape[1], picture.shape[0]), difference=False)
+        return Stored(_to_ffv1(picture), (0, 0, picture.shape[1], picture.shape[0]), difference=False)
     difference = picture - earlier
     left, top, right, bottom = box = _box(difference)
-    data = _to_webp(difference[top:bottom, left:right]) if right > left else b""
+    data = _to_ffv1(difference[top:bottom, left:right] + MIDDLE) if right > left else b""
     return Stored(data, box, difference=True)
 
 
@@ -59,12 +65,12 @@ def restore(stored: Stored, shape: tuple[int, ...], earlier: U8 | None) -> U8:
     """The picture again. Raises ValueError: not what `store` made."""
     left, top, right, bottom = stored.box
     if not stored.difference:
-        return _from_webp(stored.data, shape)
+        return _from_ffv1(stored.data, shape)
     if earlier is None or earlier.shape != shape:
         raise ValueError("the picture that this one differs from is not there")
     picture = earlier.copy()
     if right > left:
-        picture[top:bottom, left:right] += _from_webp(stored.data, (bottom - top, right - left, 3))
+        picture[top:bottom, left:right] += _from_ffv1(stored.data, (bottom - top, right - left, 3)) - MIDDLE
     return picture
 
 
@@ -86,18 +92,26 @@ def _box(difference: U8) -> Box:
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
-def _to_webp(picture: U8) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(picture)).save(buffer, "WEBP", **WEBP)
-    return buffer.getvalue()
+def _to_ffv1(picture: U8) -> bytes:
+    context: Any = av.CodecContext.create("ffv1", "w")
+    context.height, context.width = picture.shape[:2]
+    context.pix_fmt, context.time_base, context.thread_count = PIXELS, Fraction(1), 1
+    context.options = FFV1
+    frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), "rgb24").reformat(format=PIXELS)
+    return b"".join(bytes(packet) for packet in [*context.encode(frame), *context.encode(None)])
 
 
-def _from_webp(data: bytes, shape: tuple[int, ...]) -> U8:
+def _from_ffv1(data: bytes, shape: tuple[int, ...]) -> U8:
+    context: Any = av.CodecContext.create("ffv1", "r")
+    context.height, context.width = shape[:2]
+    context.pix_fmt, context.thread_count = PIXELS, 1
     try:
-        with Image.open(io.BytesIO(data), formats=["WEBP"]) as image:
-            picture = np.asarray(image.convert("RGB"))
-    except (UnidentifiedImageError, OSError) as error:
+        frames = [*context.decode(av.Packet(data)), *context.decode(None)]
+    except av.FFmpegError as error:
         raise ValueError(f"a picture cannot be read: {error}") from None
+    if len(frames) != 1:
+        raise ValueError(f"{len(frames)} pictures where one belongs")
+    picture: U8 = frames[0].to_ndarray(format="rgb24")
     if picture.shape != shape:
         raise ValueError(f"a picture of {picture.shape} where {shape} belongs")
     return picture
