@@ -137,11 +137,8 @@ def judge() -> Judge:
     return Judge(finder, session(ROOT / "tests" / "data" / "face_blendshapes.onnx"))
 
 
-@pytest.fixture(scope="module")
-def puppet(judge: Judge) -> Puppet:
-    with Image.open(ROOT / "samples" / "portrait.png") as opened:
-        picture = np.asarray(opened.convert("RGB"))
-    (face,) = judge.finder.find(picture)
+def puppet_of(picture: U8, finder: FaceFinder) -> Puppet:
+    (face,) = finder.find(picture)
     crop = face_crop(face.points, CropSpec.read(Pack.open(PACK).section("crop")))
     photo = sample_square(picture, crop, 512).astype(np.float32) / np.float32(255)
     landmarks = in_crop_units(face.points, crop)
@@ -150,6 +147,12 @@ def puppet(judge: Judge) -> Puppet:
     image = np.ascontiguousarray(photo.transpose(2, 0, 1)[None])
     found.tensors.update(run(session(PACK / "appearance.onnx"), image=image, kp_source=found.keypoints({})))
     return found
+
+
+@pytest.fixture(scope="module")
+def puppet(judge: Judge) -> Puppet:
+    with Image.open(ROOT / "samples" / "portrait.png") as opened:
+        return puppet_of(np.asarray(opened.convert("RGB")), judge.finder)
 
 
 @pytest.fixture(scope="module")
@@ -283,6 +286,20 @@ def test_closed_mouth_reads_closed(puppet: Puppet, judge: Judge) -> None:
     points = judge.points(image)
     assert judge.scores(image)["jawOpen"] < 0.05
     assert np.linalg.norm(points[13, :2] - points[14, :2]) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("units", "closed"), [({"jawOpen": 0.6}, 0.0), ({}, 1.0), ({}, 0.8)], ids=["wide open", "closed", "hardly open"]
+)
+def test_other_mouths_return_open_and_close(
+    puppet: Puppet, judge: Judge, units: dict[str, float], closed: float
+) -> None:
+    """The sample with another mouth, taken as a portrait of its own."""
+    other = puppet_of(pixels(puppet.act(units, closed=closed)), judge.finder)
+    assert psnr(other.act({}), other.photo) > 45
+    assert judge.scores(other.act({}, closed=1.0))["jawOpen"] < 0.05
+    opened = judge.points(other.act({"jawOpen": 0.4}, closed=1.0))
+    assert np.linalg.norm(opened[13, :2] - opened[14, :2]) > 15
 
 
 def test_gaze_turns_the_irises_and_nothing_else(puppet: Puppet, judge: Judge) -> None:

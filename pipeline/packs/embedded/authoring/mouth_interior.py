@@ -132,30 +132,38 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
     )
     teeth = _over(tone(SHADOW), tone(UPPER_ENAMEL), light)
     own = OwnMouth(g, image, tone, mouth, u, v)
-    above = g.op("LessOrEqual", v, own.upper + 1.5)
-    own_alpha = own.inside * own.bright
-    own_alpha = g.where(above, g.maximum(own_alpha, (far < 0.46).cast()), own_alpha)
-    teeth, alpha = _over(teeth, own.color, own.use), _over(alpha, own_alpha, own.use)
-    cavity = _over(cavity, own.color, own.use * own.inside * ((1 - own.bright) * 2).clip(0, 1))
+    upwards = _over(alpha, g.maximum(own.teeth, (far < 0.46).cast()), own.has_teeth)
+    own_alpha = g.where(g.op("LessOrEqual", v, own.upper + 1.5), upwards, own.teeth)
+    teeth = _over(teeth, own.color, own.use * g.maximum(own.inside, own.has_teeth))
+    alpha = _over(alpha, own_alpha, own.use)
+    cavity = _over(cavity, own.color, own.use * own.rest)
     return Interior(teeth=g.concat([teeth, alpha.unsqueeze(0)], axis=0).unsqueeze(0), cavity=cavity.unsqueeze(0))
 
 
 class OwnMouth:
-    """What the portrait itself shows between its lips: bright teeth, and the dark around them."""
+    """What the portrait itself shows between its lips: upper teeth, and all that goes with the jaw."""
 
     def __init__(self, g: Graph, image: Value, tone: Tone, mouth: MouthRegion, u: Value, v: Value) -> None:
         step, width = g.smoothstep, mouth.width
+        opening = mouth.opening / width
+        self.use = step((opening - 0.05) / 0.02)
+        """1 where the mouth is open enough to look into it."""
         self.upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
         corner = step((width * 0.5 - (u - mouth.middle).abs() + 1) / 2)
         self.inside = step((v - self.upper + 1) / 1.5) * step((lower - v + 1.5) / 1.5) * corner
         """[h, w] 1 in the opening and a pixel around it."""
         here = crop(image, MOUTH)[0]
-        self.bright = step((here.mean(0) - tone.brightness * 0.12) / 0.16)
-        """[h, w] 1 on teeth."""
-        shown = (self.inside * self.bright).sum(0, 1) / (self.inside.sum(0, 1) + 1)
-        opening = mouth.opening / width
-        self.use = step((shown - 0.45) / 0.1) * step((opening - 0.05) / 0.02) * (1 - step((opening - 0.4) / 0.1))
-        """To what degree the portrait shows a row of teeth worth using."""
+        bright = step((here.mean(0) - tone.brightness * 0.12) / 0.16)
+        # In a mouth wide open, what is bright in the lower half is the tongue or the lower teeth.
+        depth = (v - self.upper) / (lower - self.upper).clip(1, None)
+        bright = bright * (1 - step((depth - 0.45) / 0.2) * step((opening - 0.25) / 0.1))
+        self.teeth = self.inside * bright
+        """[h, w] coverage of the upper teeth."""
+        self.rest = self.inside * ((1 - bright) * 2).clip(0, 1)
+        """[h, w] coverage of what goes with the jaw."""
+        shown = self.teeth.sum(0, 1) / (self.inside.sum(0, 1) + 1)
+        self.has_teeth = step((shown - 0.45) / 0.1) * (1 - step((opening - 0.4) / 0.1))
+        """1 if teeth fill the opening, so that they may be carried on under the upper lip."""
         kept = g.maximum(g.minimum(v, lower - 1), self.upper + 1)
         outside = g.op("Or", v > lower - 1.0, v < self.upper + 1.0)
         self.color = g.where(outside, sample(g, image, *mouth.frame.pixel(u, kept))[0], here)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .anatomy import (
@@ -76,7 +78,7 @@ def fit_similarity(g: Graph, points: Value) -> tuple[Value, Value]:
     rotation = correlation / (correlation * correlation).sum(0, 1, keep=True).sqrt()
     for _ in range(POLAR_STEPS):
         rotation = (rotation + inverse_transpose(rotation)) * 0.5
-    scale = (rotation * correlation).sum(0, 1, keep=True) / float((model.astype(np.float64) ** 2).sum())
+    scale = (rotation * correlation).sum(0, 1, keep=True) / math.fsum((model.astype(np.float64) ** 2).ravel())
     return rotation, scale
 
 
@@ -149,9 +151,19 @@ def own_units(g: Graph, kp: Value, scale: Value, points: Value) -> Value:
     return g.concat([row.unsqueeze(0) for row in rows], axis=0)
 
 
-def closing_offset(g: Graph, kp: Value) -> Value:
-    """[478, 3] the offset that closes the mouth: inner lips meet, lips and chin follow, the rest stays."""
-    gap = kp.take(LOWER_INNER) - kp.take(UPPER_INNER)
+def closing_offset(g: Graph, kp: Value, jaw_open: Value) -> Value:
+    """[478, 3] the offset that closes the mouth: inner lips meet, lips and chin follow, the rest stays.
+
+    Lips that part a little are closed by themselves (teeth shown in a smile: the jaw is closed already);
+    a mouth wide open first by undoing `jaw_open` [478, 3].
+    """
+    apart = kp.take(LOWER_INNER) - kp.take(UPPER_INNER)
+    corners = kp.take(MOUTH_CORNERS)
+    height = apart[LIP_MIDDLE, 1]
+    by_jaw = g.smoothstep((height / (corners[1] - corners[0])[0].clip(0.1, None) - 0.12) / 0.3)
+    drop = jaw_open[LOWER_INNER[LIP_MIDDLE], 1].clip(0.05, None)
+    jaw = jaw_open * (by_jaw * (height * -LOWER_LIP_SHARE) / drop)
+    gap = apart + jaw.take(LOWER_INNER) - jaw.take(UPPER_INNER)
     middle_gap = gap[LIP_MIDDLE : LIP_MIDDLE + 1]
     still = [*FACE_OUTLINE[:14], *FACE_OUTLINE[23:], NOSE_TIP, NOSE_BASE, 98, 327, *CHEEKS[:2],
              *OUTER_MOUTH_CORNERS, *MOUTH_CORNERS, 33, 263, 159, 386]  # fmt: skip
@@ -166,7 +178,7 @@ def closing_offset(g: Graph, kp: Value) -> Value:
     inner = indicator([*UPPER_INNER, *LOWER_INNER])[:, None]
     below_nose = (NEUTRAL[:, 1] > NEUTRAL[NOSE_TIP, 1]).astype(np.float32)[:, None]
     at_edges = scatter([{p: 1.0} for p in UPPER_INNER]) @ upper + scatter([{p: 1.0} for p in LOWER_INNER]) @ lower
-    return soft * (below_nose * (1 - inner)) + at_edges
+    return jaw + soft * (below_nose * (1 - inner)) + at_edges
 
 
 def portrait_graph() -> Graph:
@@ -186,6 +198,8 @@ def portrait_graph() -> Graph:
     g.output("scale", scale, [1, 1])
     g.output("t", pivot * [1, 1, 0], [1, 3])
     g.output("exp", (kp * 0).unsqueeze(0), [1, POINTS, 3])
-    g.output("basis", own_units(g, kp, scale, points).unsqueeze(0), [1, len(UNITS), POINTS, 3])
-    g.output("closed_mouth", closing_offset(g, kp).unsqueeze(0), [1, POINTS, 3])
+    units = own_units(g, kp, scale, points)
+    g.output("basis", units.unsqueeze(0), [1, len(UNITS), POINTS, 3])
+    closed = closing_offset(g, kp, units[UNITS.index("jawOpen")])
+    g.output("closed_mouth", closed.unsqueeze(0), [1, POINTS, 3])
     return g

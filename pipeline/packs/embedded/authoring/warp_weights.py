@@ -11,63 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .anatomy import (
-    CHIN_PATCH,
-    EYES,
-    FACE_OUTLINE,
-    LOWER_INNER,
-    LOWER_LIP_ROWS,
-    MESH_POINTS,
-    MOUTH_CORNERS,
-    NEUTRAL,
-    OUTER_MOUTH_CORNERS,
-    POINTS,
-    UPPER_INNER,
-    UPPER_LIP_ROWS,
-    Eye,
-    indicator,
-)  # fmt: skip
-from .fields import moving_least_squares
+from .anatomy import CHIN_PATCH, EYES, LIP_MIDDLE, POINTS, UPPER_INNER, indicator
+from .expression_nodes import expression_nodes
 from .head_motion import HeadMotion, Outline, depth_and_head_weight
 from .motion_basis import PATH as MOTION_BASIS
 from .regions import EyeRegion, MouthRegion
 from .windows import CROP, NODES, SIZE, SLITS, STEP
 from .writer import Graph, Value
 
-SOFTENING = 1.2
-"""Of the expression fields, pixels: small, so that they pass through the landmarks."""
-
-FALLOFF_RINGS = [(1.13, 0.6, 0.25), (1.35, 0.15, 0), (1.8, 0, 0), (2.6, 0, 0)]
-"""Copies of the face outline that carry a part of its expression: size, part at the chin, part above."""
-
 JAW_FOLLOWS = {**dict.fromkeys(CHIN_PATCH, 0.2 / len(CHIN_PATCH)), **dict.fromkeys([14, 87, 317], 0.8 / 3)}
 """Landmarks whose expression the tongue and the lower teeth follow."""
-
-
-def _flat(rows: list[list[int]]) -> list[int]:
-    return [point for row in rows for point in row]
-
-
-UPPER_LIDS, LOWER_LIDS = _flat([eye.upper for eye in EYES]), _flat([eye.lower for eye in EYES])
-UPPER_FOLDS, LOWER_FOLDS = _flat([eye.upper_fold for eye in EYES]), _flat([eye.lower_fold for eye in EYES])
-
-
-def _above_mouth() -> list[int]:
-    """Points of the average head between nose and mouth, which the jaw layer must not follow."""
-    half_width = (NEUTRAL[MOUTH_CORNERS[1], 0] - NEUTRAL[MOUTH_CORNERS[0], 0]) / 2
-    lowest = min(NEUTRAL[13, 1], NEUTRAL[MOUTH_CORNERS[0], 1]) + 0.02 * half_width
-    beside = np.abs(NEUTRAL[:, 0] - NEUTRAL[13, 0]) < 1.15 * half_width
-    between = (NEUTRAL[:, 1] > NEUTRAL[4, 1] - 0.15 * half_width) & (NEUTRAL[:, 1] < lowest)
-    corners = {*MOUTH_CORNERS, *OUTER_MOUTH_CORNERS, 62, 292, 191, 415, 95, 324}
-    return [int(i) for i in np.flatnonzero(beside & between) if i < MESH_POINTS and i not in corners]
-
-
-LEFT_OUT = {
-    "common": [*UPPER_INNER, *LOWER_INNER, *UPPER_LIDS, *LOWER_LIDS],
-    "head": [*LOWER_INNER, *_flat(LOWER_LIP_ROWS), *LOWER_LIDS, *LOWER_FOLDS],
-    "jaw": [*UPPER_INNER, *_flat(UPPER_LIP_ROWS), *UPPER_LIDS, *UPPER_FOLDS, *_above_mouth()],
-}
-"""Face points which each field must not follow."""
 
 
 @dataclass(frozen=True)
@@ -82,93 +35,6 @@ class WarpWeights:
     """[6, 478] displacement of three corners of the crop for the upper teeth, then for the jaw."""
     gaze: Value
     """[2, 478] displacement of each iris beyond that of the lids around it."""
-
-
-class NodeSet:
-    """Nodes of the expression fields, with the fields to which each belongs."""
-
-    def __init__(self, g: Graph) -> None:
-        self.g = g
-        self._positions: list[Value] = []
-        self._values: list[Value] = []
-        self._masks: dict[str, list[Value]] = {"common": [], "head": [], "jaw": []}
-
-    def add(self, count: int, positions: Value, values: Value, *fields: str, mask: Value | None = None) -> None:
-        """`count` nodes that belong to the named fields, or by `mask` [count] to a part in them."""
-        self._positions.append(positions)
-        self._values.append(values)
-        for field, masks in self._masks.items():
-            member = self.g.constant(np.full(count, float(field in fields), np.float32))
-            masks.append(member if mask is None else member * mask)
-
-    def add_face(self, positions: Value, values: Value) -> None:
-        """The 468 points of the mesh, each field without those it must not follow."""
-        self._positions.append(positions)
-        self._values.append(values)
-        for field, masks in self._masks.items():
-            member = np.ones(MESH_POINTS, np.float32)
-            member[LEFT_OUT[field]] = 0
-            masks.append(self.g.constant(member))
-
-    def fields(self, targets: Value, count: int, *names: str) -> list[Value]:
-        """The named fields at the targets [count, 2]: each [count, rank]."""
-        join = self.g.concat
-        return moving_least_squares(
-            self.g, targets, count, join(self._positions, axis=0), join(self._values, axis=0),
-            [join(self._masks[name], axis=0) for name in names], SOFTENING, ridge=1.0,
-        )  # fmt: skip
-
-
-def _beyond_lips(g: Graph, points: Value, mouth: MouthRegion, edge: list[int], side: float) -> tuple[Value, Value]:
-    """Positions [9, 2] beyond a lip's edge, at half the reach and at the whole of it.
-
-    They copy the edge's motion, so that the layer moves as one piece on the far side of the slit.
-    """
-    at = points.take(edge)[:, 0:2]
-    u, _ = mouth.frame.local_points(at)
-    from_corner = g.minimum((u - mouth.upper[0][0]).abs(), (mouth.upper[0][-1] - u).abs())
-    reach = g.minimum(mouth.width * 0.10, from_corner * 0.5).unsqueeze(1) * side
-    beyond = reach * _down(g, mouth.frame.sin, mouth.frame.cos)
-    return at + beyond * 0.5, at + beyond
-
-
-def _below_lid(g: Graph, points: Value, region: EyeRegion, eye: Eye) -> tuple[Value, Value]:
-    """Positions [7, 2] below an upper lid's edge, and at the root of its lashes above the edge."""
-    at = points.take(eye.upper)[:, 0:2]
-    u, _ = region.frame.local_points(at)
-    from_corner = (region.width * 0.5 - u.abs()).clip(0, None).unsqueeze(1)
-    down = _down(g, region.frame.sin, region.frame.cos)
-    return (at + g.minimum(region.width * 0.10, from_corner * 0.4) * down,
-            at - g.minimum(region.width * 0.10, from_corner * 0.3) * down)  # fmt: skip
-
-
-def _down(g: Graph, sin: Value, cos: Value) -> Value:
-    return g.concat([(-sin).reshape(1, 1), cos.reshape(1, 1)], axis=1)
-
-
-def _expression_nodes(
-    g: Graph, points: Value, values: Value, outline: Outline, mouth: MouthRegion, eyes: list[EyeRegion]
-) -> NodeSet:
-    """All nodes; `values` [478, rank] is the expression of each landmark."""
-    every = ("common", "head", "jaw")
-    nodes = NodeSet(g)
-    nodes.add_face(points[:MESH_POINTS, 0:2], values[:MESH_POINTS])
-    for size, at_chin, above in FALLOFF_RINGS:
-        part = outline.lowness * (at_chin - above) + above
-        nodes.add(len(FACE_OUTLINE), outline.ring(size), values.take(FACE_OUTLINE) * part, *every)
-    coordinates = np.linspace(-40, SIZE + 40, 7).round()
-    still = np.array([(x, y) for x in coordinates for y in coordinates], np.float32)
-    from_face = (g.constant(still) - outline.centre[0:2]) / outline.half[0:2]
-    outside = ((from_face * from_face).sum(1) > 2.9**2).cast()
-    zeros = values[0:1] * np.zeros((len(still), 1), np.float32)
-    nodes.add(len(still), g.constant(still), zeros, *every, mask=outside)
-    for edge, side, field in ((UPPER_INNER, 1.0, "head"), (LOWER_INNER, -1.0, "jaw")):
-        for positions in _beyond_lips(g, points, mouth, edge, side):
-            nodes.add(len(edge), positions, values.take(edge), field)
-    for eye, region in zip(EYES, eyes, strict=True):
-        for positions in _below_lid(g, points, region, eye):
-            nodes.add(len(eye.upper), positions, values.take(eye.upper), "head")
-    return nodes
 
 
 def _slit_share(g: Graph, mouth: MouthRegion, eyes: list[EyeRegion], up: float) -> Value:
@@ -191,7 +57,7 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     expression = basis - of_head @ (motion.keypoints @ basis)
     factors = basis.transpose(1, 0) - (basis.transpose(1, 0) @ of_head) @ motion.keypoints
 
-    nodes = _expression_nodes(g, points, expression, outline, mouth, eyes)
+    nodes = expression_nodes(g, points, expression, outline, mouth, eyes)
     everywhere, slits = CROP.node_positions(), SLITS.node_positions()
     (common,) = nodes.fields(g.constant(everywhere), len(everywhere), "common")
     head, jaw = nodes.fields(g.constant(slits), len(slits), "head", "jaw")
@@ -212,7 +78,7 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     jaw_field = near + (jaw - near) * _slit_share(g, mouth, eyes, up=2.6)
 
     corners = g.constant(np.array([[-0.5, -0.5], [SIZE - 0.5, -0.5], [-0.5, SIZE - 0.5]], np.float32))
-    teeth_depth = points[UPPER_INNER[4], 2] + mouth.width * 0.02
+    teeth_depth = points[UPPER_INNER[LIP_MIDDLE], 2] + mouth.width * 0.02
     teeth = motion.at(corners, teeth_depth.reshape(1, 1).expand(3, 1)) @ motion.keypoints
     followed = np.zeros((1, POINTS), np.float32)
     for point, weight in JAW_FOLLOWS.items():
