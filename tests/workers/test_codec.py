@@ -173,18 +173,6 @@ def test_an_unlike_picture_of_the_same_shape_does_not_make_it_larger() -> None:
     assert len(encode([other, face()])) < len(encode(other)) + len(encode(face())) + 20
 
 
-def test_a_reference_saves_the_first_picture() -> None:
-    pixels = noise(64, 64, 3, dtype=np.uint8)
-    image = pixels.copy()
-    image[30:40, 30:40] += 1
-    data = encode([KeyFrame(0, image, noise(1, 3))], reference=pixels)
-    assert len(data) < len(encode([KeyFrame(0, image, noise(1, 3))])) / 10
-    assert same(decode(data, list, reference=pixels)[0].image, image)
-    for wrong in (None, image):
-        with pytest.raises(ArtifactFormatError, match="reference"):
-            decode(data, list, reference=wrong)
-
-
 def test_smooth_floats_get_smaller() -> None:
     motion = np.cumsum(noise(2000, 52), axis=0).astype(np.float32)
     assert len(encode(motion)) < motion.nbytes * 0.95
