@@ -242,8 +242,8 @@ def compute_once(barrier: Barrier, address: Address, rounds: int) -> None:
 
 
 def test_processes_compute_a_shared_artifact_once(store: RedisStore) -> None:
-    run_together(compute_once, [(store.server, 20)] * 5)
-    assert [store.client.get(f"computed:appearance:{number}") for number in range(20)] == [b"1"] * 20
+    run_together(compute_once, [(store.server, 10)] * 4)
+    assert [store.client.get(f"computed:appearance:{number}") for number in range(10)] == [b"1"] * 10
 
 
 def claim_and_hang(address: Address, claimed: Event) -> None:
@@ -322,7 +322,7 @@ def test_a_store_outlives_a_fork(store: RedisStore) -> None:
 def race(barrier: Barrier, address: Address, number: int) -> None:
     store = RedisStore(address)
     barrier.wait(60)
-    for step in range(15):
+    for step in range(6):
         try:
             store.put(f"film:{step}", LARGE, job=f"j{number}", lifetime=HOUR)
             assert store.get(f"film:{step}") == LARGE
