@@ -1,13 +1,16 @@
-"""Work ahead of a consumer in a thread, with a bound."""
+"""Work ahead of a consumer in threads, with a bound."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 PATIENCE = 0.1
 """Seconds after which a maker that waits for room looks whether it was stopped."""
@@ -56,3 +59,26 @@ def prefetched(items: Iterator[T], depth: int) -> Generator[T, None, None]:
     finally:
         stop.set()
         maker.join()
+
+
+def mapped(function: Callable[[T], R], items: Iterable[T], workers: int) -> Generator[R, None, None]:
+    """function(item) of every item in order, several at a time in threads, at most `workers` ahead.
+
+    One worker means no threads: each is made when it is asked for. An exception is raised where the result
+    would have come; whoever stops early waits for those at hand only.
+    """
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="frames") as pool:
+        waiting: deque[Future[R]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import resource
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,6 +84,9 @@ class Report:
     seconds: float = 0.0
     peak_memory: int = 0
 
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()  # frames are rendered in several threads
+
     @classmethod
     def begin(cls, pack: Pack, settings: Settings, threads: int) -> Report:
         """A report that knows how the film is to be made."""
@@ -118,14 +122,15 @@ class Report:
     @contextmanager
     def timing(self, stage: str, provider: str | None = None) -> Iterator[None]:
         """Add the time spent inside to a stage."""
-        record = self.stages.setdefault(stage, StageRecord())
-        if provider is not None:
-            record.provider = provider
+        with self._lock:
+            record = self.stages.setdefault(stage, StageRecord())
+            record.provider = provider or record.provider
         start = time.perf_counter()
         try:
             yield
         finally:
-            record.seconds += time.perf_counter() - start
+            with self._lock:
+                record.seconds += time.perf_counter() - start
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)

@@ -16,18 +16,6 @@ MID_GREY: Rgb = (128, 128, 128)
 FRAMES = ("portrait", "crop")
 
 
-def parse_fps(text: str | int | float | Fraction) -> Fraction:
-    """A frame rate: "25", "12.5", "30000/1001", or television's short names (29.97 is 30000/1001).
-
-    Raises:
-        SettingsError: not a rate from 1 to 60.
-    """
-    rate = exact_fps(text)
-    if not 1 <= rate <= 60:
-        raise SettingsError(f"fps {text} is out of range; give a rate from 1 to 60")
-    return rate
-
-
 def parse_background(text: str) -> Rgb:
     """A colour: "#808080", "808080", "128,128,128", or a name that Pillow knows.
 
@@ -84,7 +72,7 @@ class Settings:
     synthetic_note: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fps", parse_fps(self.fps))
+        object.__setattr__(self, "fps", exact_fps(self.fps))
         object.__setattr__(self, "background", _checked_rgb(tuple(self.background)))  # type: ignore[arg-type]
         self._within("keyframe_fps", self.keyframe_fps, 0.1, 60)
         self._within("seed", self.seed, 0, 2**63 - 1)

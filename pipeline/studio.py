@@ -25,6 +25,7 @@ from .report import Report
 from .runtime.models import Models
 from .runtime.session import Model, RuntimeOptions
 from .settings import Settings
+from .prefetch import mapped
 from .stages.appearance import extract_appearance, find_source
 from .stages.checks import checked_key_frames
 from .stages.compositing import Compositor, SeamSpec
@@ -35,7 +36,7 @@ from .stages.keyframes import plan_key_frames
 from .stages.keypoints import at_film_frames, driving_keypoints
 from .stages.motion import motion as make_motion
 from .stages.portrait import prepare_portrait
-from .values import F32, U8, Appearance, KeyFrame, Motion, Portrait, Repair, Sound
+from .values import F32, U8, Appearance, KeyFrame, Motion, Portrait, Sound
 
 
 class Studio:
@@ -140,8 +141,18 @@ class Scene:
 
     @cached_property
     def generators(self) -> list[Model]:
-        """The preset's generator, and after it what a second try uses."""
-        return self.studio.models.attempts(self.studio.pack.manifest.preset(self.settings.preset).generator)
+        """The preset's generator, and last what a second try uses."""
+        return self.studio.models.attempts(self._generator)
+
+    @property
+    def _generator(self) -> str:
+        return self.studio.pack.manifest.preset(self.settings.preset).generator
+
+    @property
+    def frames_at_a_time(self) -> int:
+        """How many frames are rendered side by side; what comes out does not depend on it."""
+        spec = self.studio.pack.manifest.model(self._generator)
+        return self.studio.options.thread_count if spec.parallel == "runs" else 1
 
     def keypoints(self, frame: int) -> F32:
         """Stage 5: driving keypoints [K, 3] of one film frame."""
@@ -180,28 +191,22 @@ class Scene:
             portrait: [S, S, 3], what the first frame is compared with.
             last: the settled key frame before the first of these, None at the film's start.
         """
-        def attempt(model: Model) -> Callable[[F32], F32]:
-            def run(points: F32) -> F32:
-                with report.timing("generator", model.provider):
-                    return generate(self.appearance, points, model)
+        def rendered(points: F32, model: Model) -> F32:
+            with report.timing("generator", model.provider):
+                return generate(self.appearance, points, model)
 
-            return run
-
-        def keypoints(frame: int) -> F32:
+        def first_try(frame: int) -> tuple[int, F32, F32]:
             with report.timing("keypoints"):
-                return self.keypoints(frame)
-
-        def repaired(repair: Repair) -> None:
-            report.repairs.append(repair)
+                points = self.keypoints(frame)
+            return frame, points, rendered(points, self.generators[0])
 
         return checked_key_frames(
-            numbers,
-            keypoints,
-            [attempt(model) for model in self.generators],
+            mapped(first_try, numbers, self.frames_at_a_time),
+            lambda points: rendered(points, self.generators[-1]),
             portrait,
             self.studio.checks,
             last=last,
-            on_repair=repaired,
+            on_repair=report.repairs.append,
         )
 
     def between(self, key_frames: Iterator[KeyFrame]) -> Iterator[tuple[int, U8]]:

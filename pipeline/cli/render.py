@@ -12,7 +12,8 @@ from ..packs.store import DEFAULT_PACK
 from ..render import render
 from ..report import Report
 from ..runtime.session import RuntimeOptions
-from ..settings import FRAMES, Settings, parse_background, parse_fps
+from ..settings import FRAMES, Settings, parse_background
+from ..stages.film_format import exact_fps
 from .progress import StageProgress
 
 
@@ -46,7 +47,7 @@ def read_settings(args: argparse.Namespace) -> Settings:
     """Raises SettingsError: a value is out of its range."""
     return Settings(
         preset=args.preset,
-        fps=parse_fps(args.fps),
+        fps=exact_fps(args.fps),
         keyframe_fps=args.keyframe_fps,
         seed=args.seed,
         strength=args.strength,

@@ -43,12 +43,15 @@ class Tensor:
 @dataclass(frozen=True)
 class ModelSpec:
     """One graph: its file, and its tensors by role. `variants`: other files of the same function by
-    name (for instance "float32"), for a second try after a bad frame."""
+    name (for instance "float32"), for a second try after a bad frame. `parallel`: what a machine's cores
+    share out, "operators" within a run, or "runs" (several at a time, one thread each: faster for a model of
+    many small operators, at the cost of so many times its memory)."""
 
     file: str
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
     variants: Mapping[str, str]
+    parallel: str = "operators"
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,7 @@ def read_manifest(path: Path) -> Manifest:
                 _tensors(s, "inputs"),
                 _tensors(s, "outputs"),
                 {k: str(v) for k, v in s.section("variants").data.items()} if "variants" in s else {},
+                s.choice("parallel", "operators", "runs") if "parallel" in s else "operators",
             ),
         ),
         presets=_each(root, "presets", lambda s: Preset(s.integer("size"), s.text("generator")))

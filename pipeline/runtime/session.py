@@ -60,7 +60,7 @@ def onnxruntime() -> ModuleType:
 
 @dataclass(frozen=True)
 class RuntimeOptions:
-    """How models run on this machine. `threads`: intra-op threads a session, None = every core allowed."""
+    """How models run on this machine. `threads`: cores that a model may use, None = every core allowed."""
 
     threads: int | None = None
     providers: tuple[str, ...] = ("CPUExecutionProvider",)
@@ -86,7 +86,7 @@ class Session:
     def __init__(self, path: Path, spec: ModelSpec, options: RuntimeOptions) -> None:
         ort = onnxruntime()
         settings = ort.SessionOptions()
-        settings.intra_op_num_threads = options.thread_count
+        settings.intra_op_num_threads = 1 if spec.parallel == "runs" else options.thread_count
         settings.inter_op_num_threads = 1
         settings.log_severity_level = 3
         # Threads that spin between runs would take the cores of the encoder and of other workers.
@@ -95,7 +95,7 @@ class Session:
             self._session = ort.InferenceSession(str(path), settings, providers=list(options.providers))
         except Exception as error:  # onnxruntime raises classes of its own, all below Exception
             raise ModelError(f"{path} does not load ({_first_line(error)}); verify the pack") from error
-        self._running: Any = None
+        self._running: set[Any] = set()
         self._path = path
         self._spec = spec
         self._check("input", spec.inputs, self._session.get_inputs())
@@ -136,20 +136,20 @@ class Session:
             ModelError: the run failed.
         """
         feed = {tensor.name: inputs[role] for role, tensor in self._spec.inputs.items()}
-        self._running = onnxruntime().RunOptions()
+        options = onnxruntime().RunOptions()
+        self._running.add(options)
         try:
-            outputs = self._session.run(self._output_names, feed, self._running)
+            outputs = self._session.run(self._output_names, feed, options)
         except Exception as error:
             raise ModelError(f"{self._path.name} failed while running ({_first_line(error)})") from error
         finally:
-            self._running = None
+            self._running.discard(options)
         return dict(zip(self._spec.outputs, outputs, strict=True))
 
     def terminate(self) -> None:
-        """End a run that is under way, from another thread: it raises ModelError at the next node."""
-        running = self._running
-        if running is not None:
-            running.terminate = True
+        """End the runs that are under way, from another thread: they raise ModelError at their next node."""
+        for options in tuple(self._running):
+            options.terminate = True
 
 
 def _first_line(error: Exception) -> str:

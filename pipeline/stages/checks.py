@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,47 +57,43 @@ def _spread(height: int, width: int, points: int) -> tuple[NDArray[np.int64], ND
 
 
 def checked_key_frames(
-    frames: Sequence[int],
-    keypoints: Callable[[int], F32],
-    attempts: Sequence[Callable[[F32], F32]],
+    tries: Iterable[tuple[int, F32, F32]],
+    again: Callable[[F32], F32],
     portrait: U8,
     spec: CheckSpec,
     *,
     last: KeyFrame | None = None,
     on_repair: Callable[[Repair], None] = lambda repair: None,
 ) -> Iterator[KeyFrame]:
-    """Render key frames in order, each checked by itself and against the last good one.
+    """Check key frames in order, each by itself and against the last good one.
 
-    A bad frame is rendered once more by the next attempt; bad again, the last good frame is carried on.
+    A bad frame is rendered once more; bad again, the last good frame is carried on.
     A frame's verdict depends on the frame and on the last good one before it alone, so frames may be
     divided among workers: who begins in mid-film hands in `last`, the settled key frame before.
 
     Args:
-        frames: numbers of the key frames, rising.
-        keypoints: frame number -> driving keypoints [K, 3].
-        attempts: renderers, keypoints -> [3, S, S]; the first for the first try, the second (or the first
-            again where there is no other) for the second.
+        tries: number, driving keypoints [K, 3] and first rendering [3, S, S] of each key frame, numbers rising.
+        again: renders keypoints a second time -> [3, S, S], differently where there is a difference to make.
         portrait: [S, S, 3] uint8, what the film's first frame is compared with.
-        last: the settled key frame before frames[0], None at the film's start.
+        last: the settled key frame before the first of these, None at the film's start.
         on_repair: told of every frame that was not good at once.
 
     Raises:
         FirstFrameError: the film's first frame is bad twice.
     """
-    for frame in frames:
-        points = keypoints(frame)
+    for frame, points, image in tries:
         neighbour = portrait if last is None else last.image
         limit = spec.first_jump if last is None else spec.jump
-        reasons: tuple[str, ...] = ()
-        for attempt in (attempts[0], attempts[min(1, len(attempts) - 1)]):
-            image = attempt(points)
+        faults = find_faults(image, spec) or find_jump(image, neighbour, limit, spec.points)
+        if faults:
+            reasons = faults
+            image = again(points)
             faults = find_faults(image, spec) or find_jump(image, neighbour, limit, spec.points)
-            if not faults:
-                if reasons:
-                    on_repair(Repair(frame, "rendered again", reasons))
-                last = KeyFrame(frame, to_pixels(image), points)
-                break
             reasons += faults
+            if not faults:
+                on_repair(Repair(frame, "rendered again", reasons))
+        if not faults:
+            last = KeyFrame(frame, to_pixels(image), points)
         else:
             if last is None:
                 raise FirstFrameError(

@@ -15,7 +15,8 @@ SEGMENT_SECONDS = 4
 # VP9 can do more, browsers' decoders and this encoder's memory cannot.
 LONGEST_SIDE = 4096
 
-MAX_FPS = 120
+SLOWEST, FASTEST = 1, 60
+"""Frame rates that players show as they are."""
 
 # Shares of a frame by which a sound may outlast the picture: duration * fps is rarely exact in floats.
 FRAME_TOLERANCE = 1e-6
@@ -49,8 +50,8 @@ class FilmFormat:
         for name, side in (("width", self.width), ("height", self.height)):
             if side % 2 or not 2 <= side <= LONGEST_SIDE:
                 raise FilmError(f"the film's {name} is {side}; 4:2:0 needs an even number, 2 to {LONGEST_SIDE}")
-        if not 0 < self.fps <= MAX_FPS:
-            raise FilmError(f"the film's frame rate is {self.fps}; it must lie between 0 and {MAX_FPS}")
+        if not SLOWEST <= self.fps <= FASTEST:
+            raise FilmError(f"the film's frame rate is {self.fps}; it must lie between {SLOWEST} and {FASTEST}")
         if self.segment_frames < 1:
             raise FilmError(f"a segment of {self.segment_frames} frames cannot be; give at least 1")
 
@@ -63,14 +64,14 @@ class FilmFormat:
 def exact_fps(value: float | str | Fraction) -> Fraction:
     """The frame rate meant: 25 -> 25, "30000/1001" as it stands, 29.97 and its kin -> n * 1000/1001.
 
-    Raises SettingsError where it is no number between 0 and `MAX_FPS`.
+    Raises SettingsError where it is no number from `SLOWEST` to `FASTEST`.
     """
     try:
         rate = Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise SettingsError(f"fps is {value!r}; give a number such as 25, 29.97 or 30000/1001") from None
-    if not 0 < rate <= MAX_FPS:
-        raise SettingsError(f"fps is {value}; give a number above 0 and up to {MAX_FPS}")
+    if not SLOWEST <= rate <= FASTEST:
+        raise SettingsError(f"fps {value} is out of range; give a rate from {SLOWEST} to {FASTEST}")
     whole = math.ceil(rate)
     broadcast = Fraction(whole * 1000, 1001)
     # 23.976, 29.97, 59.94: people write two or three places of them.

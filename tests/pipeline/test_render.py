@@ -18,6 +18,8 @@ from pipeline.runtime.session import Array, Model
 from pipeline.studio import Studio
 
 OPTIONS = RuntimeOptions(threads=2)
+ONE_BY_ONE = RuntimeOptions(threads=1)
+"""Runs of the generator in the order of the frames, so that the n-th can be spoiled."""
 CROP = Settings(preset="preview", frame="crop", seed=3)
 
 
@@ -68,9 +70,8 @@ def test_a_portrait_speaks(sample_portrait_path: Path, short_voice: Path, studio
     assert data["film"]["picture_duration"] == pytest.approx(0.6, abs=0.04)
     assert data["film"]["sound_duration"] == pytest.approx(0.6, abs=0.001)
     assert data["stages"]["generator"]["provider"] == "CPUExecutionProvider"
-    assert {"sound", "portrait", "motion", "appearance", "keypoints", "key frames", "generator", "compositing", "film"} == set(
-        data["stages"]
-    )
+    stages = {"sound", "portrait", "motion", "appearance", "keypoints", "key frames"}
+    assert data["stages"].keys() == stages | {"generator", "compositing", "film"}
     assert data["peak_memory"] > 50e6
     assert data["settings"]["seed"] == 3
 
@@ -173,7 +174,7 @@ class FaultyModels(Models):
     """The embedded pack's models with a faulty generator."""
 
     def __init__(self, faults: dict[int, np.ndarray], always: np.ndarray | None = None) -> None:
-        super().__init__(open_pack(), OPTIONS)
+        super().__init__(open_pack(), ONE_BY_ONE)
         self.faulty = Faulty(super().get("generator_256"), faults, always)
 
     def get(self, name: str, variant: str | None = None) -> Model:
@@ -190,7 +191,7 @@ JUMP = np.indices((256, 256)).sum(0)[None, None].repeat(3, 1).astype(np.float32)
 def test_a_fault_once_is_rendered_again(
     fault: np.ndarray, reason: str, frame: int, sample_portrait_path: Path, short_voice: Path, tmp_path: Path
 ) -> None:
-    studio = Studio(open_pack(), OPTIONS, FaultyModels({frame: fault}))
+    studio = Studio(open_pack(), ONE_BY_ONE, FaultyModels({frame: fault}))
     report = render(sample_portrait_path, short_voice, tmp_path / "film.webm", CROP, studio=studio)
     frames = report.to_json()["frames"]
     assert [entry["frame"] for entry in frames["rendered_again"]] == [frame]
@@ -205,7 +206,7 @@ def test_a_fault_once_is_rendered_again(
 def test_a_fault_twice_carries_the_last_good_frame_on(
     fault: np.ndarray, sample_portrait_path: Path, short_voice: Path, tmp_path: Path
 ) -> None:
-    studio = Studio(open_pack(), OPTIONS, FaultyModels({6: fault, 7: fault}))
+    studio = Studio(open_pack(), ONE_BY_ONE, FaultyModels({6: fault, 7: fault}))
     report = render(sample_portrait_path, short_voice, tmp_path / "film.webm", CROP, studio=studio)
     frames = report.to_json()["frames"]
     assert [entry["frame"] for entry in frames["carried_on"]] == [6]
@@ -219,7 +220,7 @@ def test_a_fault_twice_carries_the_last_good_frame_on(
 def test_a_first_frame_that_stays_bad_fails_and_leaves_nothing(
     fault: np.ndarray, reason: str, sample_portrait_path: Path, short_voice: Path, tmp_path: Path
 ) -> None:
-    studio = Studio(open_pack(), OPTIONS, FaultyModels({}, always=fault))
+    studio = Studio(open_pack(), ONE_BY_ONE, FaultyModels({}, always=fault))
     with pytest.raises(FirstFrameError, match=reason):
         render(sample_portrait_path, short_voice, tmp_path / "film.webm", CROP, studio=studio)
     assert list(tmp_path.iterdir()) == []

@@ -8,11 +8,12 @@ from fractions import Fraction
 import pytest
 
 from pipeline.errors import SettingsError
-from pipeline.settings import Settings, parse_background, parse_fps
+from pipeline.settings import Settings, parse_background
+from pipeline.stages.film_format import exact_fps
 
 
 def test_json_both_ways() -> None:
-    settings = Settings(fps=parse_fps("29.97"), keyframe_fps=2.5, seed=7, face=2, background=(1, 2, 3))
+    settings = Settings(fps=exact_fps("29.97"), keyframe_fps=2.5, seed=7, face=2, background=(1, 2, 3))
     assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
 
 
@@ -22,16 +23,22 @@ def test_every_default_survives_json() -> None:
 
 @pytest.mark.parametrize(
     ("text", "rate"),
-    [("25", 25), (25, 25), (12.5, Fraction(25, 2)), ("29.97", Fraction(30000, 1001)), ("30000/1001", Fraction(30000, 1001))],
+    [
+        ("25", 25),
+        (25, 25),
+        (12.5, Fraction(25, 2)),
+        ("29.97", Fraction(30000, 1001)),
+        ("30000/1001", Fraction(30000, 1001)),
+    ],
 )
 def test_rates_are_exact(text: str, rate: Fraction) -> None:
-    assert parse_fps(text) == rate
+    assert exact_fps(text) == rate
 
 
 @pytest.mark.parametrize("text", ["0", "61", "abc", "1/0", "-5", "nan"])
 def test_bad_rates(text: str) -> None:
     with pytest.raises(SettingsError, match="fps"):
-        parse_fps(text)
+        exact_fps(text)
 
 
 @pytest.mark.parametrize(

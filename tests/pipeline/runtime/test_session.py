@@ -103,4 +103,4 @@ def test_a_run_can_be_ended_from_another_thread(tmp_path: Path) -> None:
         session.terminate()
         thread.join(0.01)
     assert len(failures) == 1
-    assert session._running is None
+    assert session._running == set()

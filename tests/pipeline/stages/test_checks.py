@@ -74,9 +74,8 @@ def settle(
     bad: dict[int, list[np.ndarray]], frames: range = range(8), last: KeyFrame | None = None
 ) -> tuple[list[KeyFrame], list[Repair], Renderer]:
     renderer, repairs = Renderer(bad), list[Repair]()
-    made = checked_key_frames(
-        frames, keypoints, [renderer], PORTRAIT, SPEC, last=last, on_repair=repairs.append
-    )
+    tries = ((frame, keypoints(frame), renderer(keypoints(frame))) for frame in frames)
+    made = checked_key_frames(tries, renderer, PORTRAIT, SPEC, last=last, on_repair=repairs.append)
     return list(made), repairs, renderer
 
 
@@ -117,7 +116,8 @@ def test_bad_frames_in_a_row_carry_the_same_frame() -> None:
 
 def test_second_try_is_made_by_the_second_attempt() -> None:
     first, second = Renderer({2: [NAN]}), Renderer({})
-    made = list(checked_key_frames(range(4), keypoints, [first, second], PORTRAIT, SPEC))
+    tries = ((frame, keypoints(frame), first(keypoints(frame))) for frame in range(4))
+    made = list(checked_key_frames(tries, second, PORTRAIT, SPEC))
     assert first.runs == [0, 1, 2, 3]
     assert second.runs == [2]
     assert len(made) == 4
@@ -148,7 +148,8 @@ def test_verdicts_do_not_depend_on_the_division(bad: dict[int, list[np.ndarray]]
 
 def test_frames_come_one_by_one() -> None:
     renderer = Renderer({})
-    made = checked_key_frames(range(100), keypoints, [renderer], PORTRAIT, SPEC)
+    tries = ((frame, keypoints(frame), renderer(keypoints(frame))) for frame in range(100))
+    made = checked_key_frames(tries, renderer, PORTRAIT, SPEC)
     next(made)
     assert renderer.runs == [0]
 

@@ -57,11 +57,11 @@ def test_exact_fps(value: float | str | Fraction, fps: Fraction) -> None:
 
 @pytest.mark.parametrize("value", [0, -25, 1000, "fast", "1/0", float("nan"), float("inf")])
 def test_rates_that_cannot_be(value: float | str) -> None:
-    with pytest.raises(SettingsError, match="fps is"):
+    with pytest.raises(SettingsError, match="fps"):
         exact_fps(value)
 
 
-@given(st.integers(1, 1000), st.integers(1, 120))
+@given(st.integers(1, 1000), st.integers(1, 60))
 def test_segments_cover_every_frame_once(frames: int, segment_frames: int) -> None:
     ranges = segment_ranges(frames, segment_frames)
     assert [frame for part in ranges for frame in part] == list(range(frames))
