@@ -83,6 +83,7 @@ class Generator:
         driving = guarded(g, source, reached)
         moves = driving - source
 
+        # The head layer fills the frame; all else shows only through its slits.
         factors = self.tensors["keypoint_weights"] @ moves
         slits, (_, half) = self.slits, extent(SLITS)
         back = self._backward("head_weights", factors, CROP)
@@ -93,6 +94,7 @@ class Generator:
         head_there = frame[:, :, slits.top : slits.bottom, slits.left : slits.right]
         colors, alpha, eye_cover = (self._layer(name) for name in ("jaw_color", "jaw_alpha", "eye_cover"))
 
+        # Each patch: its place, what lies behind the jaw layer there, where the head layer covers.
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)
         patches = [(mouth, self._inside_mouth(moves, mouth), self._layer("mouth_cover"))]
@@ -101,6 +103,7 @@ class Generator:
             patch = self._patch(driving.take(eye.corners).mean(0), EYE_PATCH)
             turned = self._cut_map(jaw_map, patch) - gaze[i]
             patches.append((patch, self._sample(self._layer("eye_color"), turned, "cubic"), eye_cover))
+        # Mouth and eyes have covers of their own, so patches that overlap change different pixels and add up.
         changes = []
         for patch, behind, cover in patches:
             where = self._cut_map(jaw_map, patch)
