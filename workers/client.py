@@ -15,7 +15,7 @@ from uuid import uuid4
 from pipeline.errors import SettingsError, TalkreelError
 from pipeline.packs.store import DEFAULT_PACK, open_pack
 from pipeline.settings import Settings
-from pipeline.stages.picture import open_picture
+from pipeline.stages.picture import probe_picture
 from pipeline.stages.sound import probe_sound
 
 from .app import create_app
@@ -73,7 +73,7 @@ class Client:
         opened.manifest.preset(chosen.preset)
         picture, picture_name = _read(portrait)
         sound, sound_name = _read(audio)
-        open_picture(_named(picture, picture_name), chosen.background)
+        probe_picture(_named(picture, picture_name))
         probe_sound(_named(sound, sound_name))
         with self.connections.artifacts.errors():
             job = uuid4().hex[:16]

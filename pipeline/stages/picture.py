@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -56,6 +58,14 @@ def open_picture(source: Path | BinaryIO, background: tuple[int, int, int]) -> U
     return _decode(source, name, background)
 
 
+def probe_picture(source: Path | BinaryIO) -> tuple[int, int]:
+    """Width and height by the header, a quick look before work is queued; raises PortraitError as `open_picture`
+    does, but for damage that only decoding shows."""
+    name = name_of(source)
+    with _opened(_read(source) if isinstance(source, Path) else source, name) as image:
+        return image.width, image.height
+
+
 def name_of(source: Path | BinaryIO) -> str:
     """What messages call the picture."""
     if isinstance(source, Path):
@@ -75,7 +85,9 @@ def _read(path: Path) -> BinaryIO:
         raise PortraitError(f"{path} cannot be read ({error.strerror}); check the file's permissions") from error
 
 
-def _decode(file: BinaryIO, name: str, background: tuple[int, int, int]) -> U8:
+@contextmanager
+def _opened(file: BinaryIO, name: str) -> Iterator[Image.Image]:
+    """The picture with its header read, of an acceptable size."""
     start = file.read(64)
     file.seek(0)
     if not start:
@@ -94,11 +106,16 @@ def _decode(file: BinaryIO, name: str, background: tuple[int, int, int]) -> U8:
         with image:
             if image.width * image.height > MOST_PIXELS:
                 raise PortraitError(f"{name} is too large ({image.width} x {image.height} pixels); {_SHRINK}")
-            try:
-                image.load()
-                return np.asarray(_turn(_rgb(image, background), image))
-            except Exception as error:
-                raise PortraitError(f"{name} is damaged or incomplete ({_reason(error)}); {_CURE}") from error
+            yield image
+
+
+def _decode(file: BinaryIO, name: str, background: tuple[int, int, int]) -> U8:
+    with _opened(file, name) as image:
+        try:
+            image.load()
+            return np.asarray(_turn(_rgb(image, background), image))
+        except Exception as error:
+            raise PortraitError(f"{name} is damaged or incomplete ({_reason(error)}); {_CURE}") from error
 
 
 def _unknown(start: bytes, name: str) -> str:

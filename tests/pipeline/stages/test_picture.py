@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from pipeline.errors import PortraitError
-from pipeline.stages.picture import open_picture
+from pipeline.stages.picture import open_picture, probe_picture
 from tests.pictures import FORMATS, P3_TO_SRGB, display_p3_profile, encode, grey, png, png_header, with_alpha
 
 U8 = NDArray[np.uint8]
@@ -204,3 +204,14 @@ def test_file_objects_are_named_where_they_have_a_name(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     with path.open("rb") as file:
         assert refused(file).startswith(str(path))
+
+
+def test_probe_reads_the_header_alone(pixels: U8, tmp_path: Path) -> None:
+    assert probe_picture(io.BytesIO(png(pixels))) == (200, 151)
+    assert probe_picture(io.BytesIO(png_header(4_000, 3_000))) == (4_000, 3_000)
+    with pytest.raises(PortraitError, match="too large"):
+        probe_picture(io.BytesIO(png_header(50_000, 60_000)))
+    with pytest.raises(PortraitError, match="not a picture"):
+        probe_picture(io.BytesIO(b"some text, but no picture"))
+    with pytest.raises(PortraitError, match="does not exist"):
+        probe_picture(tmp_path / "gone.png")
