@@ -40,5 +40,6 @@ class WorkerCommand:
             f"--loglevel={args.log_level}",
             "--events",
             "--without-mingle",
+            "--include=workers.heartbeat",
         ])  # fmt: skip
         return 0
