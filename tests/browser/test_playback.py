@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipeline.cli.main import main
 from pipeline.stages.film import write_film
 from pipeline.stages.film_format import FilmFormat, frames_in, segment_ranges
 from pipeline.stages.segments import encode_segment
@@ -46,6 +47,24 @@ def test_a_film_plays_to_its_end_and_seeks(fps: Fraction, tmp_path: Path) -> Non
     assert playback.end_time == pytest.approx(playback.duration, abs=0.05)
     assert playback.audio_bytes > 0
     assert playback.ranges > 0
+
+
+def test_the_demos_film_plays(tmp_path: Path) -> None:
+    """What `make demo` makes, by the same command."""
+    samples = Path(__file__).parents[2] / "samples"
+    path = tmp_path / "demo.webm"
+    arguments = ["render", str(samples / "portrait.png"), str(samples / "voice.wav"), "-o", str(path), "--quiet"]
+    assert main(arguments) == 0
+
+    playback = play_in_chromium(path)
+
+    assert playback.error is None
+    assert playback.events == ("loadeddata", "seeked", "seeked", "ended")
+    assert (playback.width, playback.height) == (512, 512)
+    assert playback.duration == pytest.approx(8.48, abs=0.05)
+    assert playback.seek_time == pytest.approx(4.24, abs=0.05)
+    assert playback.end_time == pytest.approx(playback.duration, abs=0.05)
+    assert playback.audio_bytes > 0
 
 
 def test_a_file_that_is_no_film_is_told_apart(tmp_path: Path) -> None:
