@@ -185,7 +185,7 @@ def build_published_pack(folder: Path) -> Path:
         },
         "driving": {
             "expression_frame": "camera",
-            **{part: "relative" for part in ("rotation", "expression", "scale", "translation")},
+            **dict.fromkeys(("rotation", "expression", "scale", "translation"), "relative"),
             "lip_points": [6, 12, 14, 17, 19, 20],
             "lip_rule": "absolute",
         },

@@ -38,6 +38,9 @@ QUEUES = {
 }
 """Which queue a kind of step waits in."""
 
+NUMBERED = ("render", "settle", "encode")
+"""Kinds of which a job has many."""
+
 FOLLOWS: dict[str, tuple[str, ...]] = {
     "sound": (),
     "portrait": (),
@@ -64,8 +67,7 @@ def finished(view: JobView) -> bool:
 
 def ready(view: JobView) -> list[str]:
     """Steps that may be sent now, most urgent first; steps that were sent already are not among them."""
-    steps = [step for step in _ready(view) if step not in view.steps]
-    return steps
+    return [step for step in _ready(view) if step not in view.steps]
 
 
 def _ready(view: JobView) -> Iterator[str]:
@@ -73,7 +75,7 @@ def _ready(view: JobView) -> Iterator[str]:
         if all(view.result(name) is not None for name in before):
             yield step
     plan = view.result("plan")
-    if plan is None:
+    if plan is None or any(view.result(step) is None for step in FOLLOWS):  # lost, and being made again
         return
     segments: list[list[int]] = plan["segments"]
     settled = _settled(view, plan["chunks"])
@@ -124,11 +126,19 @@ def _settled(view: JobView, chunks: int) -> list[str | None]:
     return settled
 
 
-def settled_step(view: JobView, chunk: int) -> str:
-    """The step whose frames of this chunk stand; to be asked once `encode` is ready."""
-    step = _settled(view, chunk + 1)[chunk]
-    assert step is not None, f"chunk {chunk} is not settled"
-    return step
+def settled_step(view: JobView, chunk: int) -> str | None:
+    """The step whose frames of this chunk stand; None while that is not known (any more)."""
+    return _settled(view, chunk + 1)[chunk]
+
+
+def needless_chunks(view: JobView) -> list[int]:
+    """Chunks whose frames no segment needs any more, nor a chunk that is still to be settled."""
+    plan = view.result("plan")
+    if plan is None:
+        return []
+    open_segments = [n for n in range(len(plan["segments"])) if view.result(f"encode:{n}") is None]
+    first = plan["segments"][open_segments[0]][0] if open_segments else plan["chunks"]
+    return list(range(max(0, first - 1)))
 
 
 def producer(key: str) -> str | None:

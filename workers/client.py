@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -19,12 +20,15 @@ from pipeline.stages.picture import probe_picture
 from pipeline.stages.sound import probe_sound
 
 from .app import create_app
+from .broker import Broker
 from .config import PRIORITIES
 from .connections import Connections
-from .errors import FleetError, JobCancelledError, JobNotFoundError, error_from_json
+from .errors import FleetError, JobCancelledError, JobLostError, JobNotFoundError, error_from_json
+from .films import fetch_film
 from .fleet import JOB_LIFETIME, Fleet
-from .jobs import ENDED, Order
+from .jobs import ENDED, JobView, Order
 from .keys import code_identity, input_key
+from .patience import patiently
 
 WAIT = 5.0
 """Seconds that one request for events blocks in Redis."""
@@ -75,39 +79,36 @@ class Client:
         sound, sound_name = _read(audio)
         probe_picture(_named(picture, picture_name))
         probe_sound(_named(sound, sound_name))
-        with self.connections.artifacts.errors():
-            job = uuid4().hex[:16]
-            now = self.fleet.jobs.now()
-            order = Order(
-                job=job,
-                settings=chosen.to_json(),
-                portrait=input_key(picture),
-                audio=input_key(sound),
-                portrait_name=picture_name,
-                audio_name=sound_name,
-                pack=pack,
-                pack_identity=opened.identity,
-                code=code_identity(),
-                priority=priority,
-                submitted=now,
-                deadline=now + deadline if deadline else None,
-            )
-            self.fleet.store.put(order.portrait, picture, job=job, lifetime=JOB_LIFETIME)
-            self.fleet.store.put(order.audio, sound, job=job, lifetime=JOB_LIFETIME)
-            self.fleet.jobs.create(order)
-            self.fleet.advance(job)
+        Broker(self.connections.broker).ping()
+        job, now = uuid4().hex[:16], self.fleet.jobs.now()
+        order = Order(
+            job=job,
+            settings=chosen.to_json(),
+            portrait=input_key(picture),
+            audio=input_key(sound),
+            portrait_name=picture_name,
+            audio_name=sound_name,
+            pack=pack,
+            pack_identity=opened.identity,
+            code=code_identity(),
+            priority=priority,
+            submitted=now,
+            deadline=now + deadline if deadline else None,
+        )
+        self.fleet.store.put(order.portrait, picture, job=job, lifetime=JOB_LIFETIME)
+        self.fleet.store.put(order.audio, sound, job=job, lifetime=JOB_LIFETIME)
+        self.fleet.jobs.create(order)
+        self.fleet.advance(job)
         return Job(self.fleet, job)
 
     def job(self, job: str) -> Job:
         """A job by its id. Raises JobNotFoundError."""
-        with self.connections.artifacts.errors():
-            self.fleet.jobs.order(job)
+        self.fleet.jobs.order(job)
         return Job(self.fleet, job)
 
     def jobs(self) -> list[Job]:
         """All jobs that the fleet remembers, oldest first."""
-        with self.connections.artifacts.errors():
-            return [Job(self.fleet, job) for job in self.fleet.jobs.all()]
+        return [Job(self.fleet, job) for job in self.fleet.jobs.all()]
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,12 @@ class Event:
     state: str | None
     data: dict[str, Any]
 
+    @classmethod
+    def read(cls, number: bytes, data: dict[str, Any], submitted: float) -> Event:
+        """From a stream's entry, whose number begins with its time."""
+        seconds = max(0.0, int(number.split(b"-")[0]) / 1000 - submitted)
+        return cls(data.get("stage", ""), data.get("done", 0), data.get("total", 0), seconds, data.get("state"), data)
+
 
 @dataclass(frozen=True)
 class Job:
@@ -133,7 +140,7 @@ class Job:
     @property
     def state(self) -> str:
         """ "running", "done", "failed" or "cancelled". Raises JobNotFoundError."""
-        return self.fleet.jobs.view(self.id).state
+        return self.fleet.jobs.state(self.id)
 
     def status(self) -> dict[str, Any]:
         """State, progress and steps at work, as JSON; `stalled` names what makes no progress."""
@@ -142,47 +149,61 @@ class Job:
     def events(self, timeout: float | None = None) -> Iterator[Event]:
         """Every event from the job's begin to its end, waiting for those to come.
 
+        A Redis that restarts is waited for.
+
         Raises:
-            TimeoutError: not ended in so many seconds. JobNotFoundError: forgotten, or Redis lost its data.
+            JobNotFoundError: no such job. JobLostError: forgotten meanwhile, or Redis lost its data.
+            TimeoutError: not ended in so many seconds. FleetUnreachableError: Redis is away for long.
         """
-        order = self.fleet.jobs.order(self.id)
+        submitted = patiently(lambda: self.fleet.jobs.order(self.id)).submitted
         until = None if timeout is None else time.monotonic() + timeout
-        seen: Any = "0"
-        key = self.fleet.jobs.key(self.id, "events")
-        redis: Any = self.fleet.jobs.redis
+        seen = b"0"
         while True:
             left = WAIT if until is None else min(WAIT, until - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"job {self.id} has not ended within {timeout:g} s")
-            with self.fleet.connections.artifacts.errors():
-                answer = redis.xread({key: seen}, count=100, block=max(1, int(left * 1000)))
-            for seen, fields in answer[0][1] if answer else ():
-                data = json.loads(fields[b"data"])
-                at = int(seen.split(b"-")[0]) / 1000
-                yield Event(
-                    data.get("stage", ""), data.get("done", 0), data.get("total", 0),
-                    max(0.0, at - order.submitted), data.get("state"), data,
-                )  # fmt: skip
-                if "state" in data:
+            entries = patiently(partial(self._news, seen, left))
+            for seen, fields in entries:
+                event = Event.read(seen, json.loads(fields[b"data"]), submitted)
+                yield event
+                if event.state is not None:
                     return
-            if not answer and self.fleet.jobs.view(self.id).state in ENDED:
-                return
+            if not entries:
+                try:
+                    state = patiently(lambda: self.fleet.jobs.state(self.id))
+                except JobNotFoundError:
+                    raise JobLostError(self.id, "record") from None
+                if state in ENDED:
+                    return
+
+    def _news(self, seen: bytes, seconds: float) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """Events after one of this id, waiting for the first of them."""
+        with self.fleet.connections.artifacts.errors():
+            key = self.fleet.jobs.key(self.id, "events")
+            answer = self.fleet.jobs.redis.xread({key: seen}, count=100, block=max(1, int(seconds * 1000)))
+        return list(answer[0][1]) if answer else []
 
     def wait(self, on_progress: Callable[[Event], None] | None = None, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the end; the report.
 
         Raises:
             TalkreelError: of the class that was raised on the worker. JobCancelledError, DeadlineError.
-            TimeoutError: see `events`.
+            JobLostError, TimeoutError, FleetUnreachableError: see `events`.
         """
         for event in self.events(timeout):
             if on_progress is not None:
                 on_progress(event)
-        self._raise()
+        return patiently(self._outcome)
+
+    def _outcome(self) -> dict[str, Any]:
+        """The report; or raises why there is none."""
+        try:
+            self._raise(self.fleet.jobs.view(self.id))
+        except JobNotFoundError:
+            raise JobLostError(self.id, "record") from None
         return self.report()
 
-    def _raise(self) -> None:
-        view = self.fleet.jobs.view(self.id)
+    def _raise(self, view: JobView) -> None:
         if view.state == "cancelled":
             raise JobCancelledError(self.id)
         if view.error:
@@ -195,11 +216,11 @@ class Job:
             TalkreelError: the job failed. FleetError: it has not ended. ArtifactMissingError: expired.
         """
         view = self.fleet.jobs.view(self.id)
-        self._raise()
+        self._raise(view)
         mux = view.result("mux")
         if view.state != "done" or mux is None:
             raise FleetError(f"job {self.id} has not ended; wait for it")
-        film = self.fleet.fetch_film(self.id, mux["film"])
+        film = fetch_film(self.fleet.store, mux["film"])
         if path is not None:
             write_whole(Path(path), film)
         return film
@@ -229,8 +250,7 @@ class Job:
         async for event in self.events_async(timeout):
             if on_progress is not None:
                 on_progress(event)
-        await asyncio.to_thread(self._raise)
-        return await asyncio.to_thread(self.report)
+        return await asyncio.to_thread(patiently, self._outcome)
 
 
 def write_whole(path: Path, data: bytes) -> None:

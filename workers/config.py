@@ -23,8 +23,12 @@ would run tasks twice while they still run. Lost tasks are found long before thi
 PRIORITIES = {"high": 0, "normal": 3, "low": 6}
 """Redis knows priorities only as separate lists; 0 is served first."""
 
-MEMORY_PER_PROCESS = 4 * 2**20
-"""kB of resident memory after which a worker process is replaced by a new one, once its task is done."""
+MEMORY_PER_PROCESS = 4096
+"""MiB of resident memory after which a worker process is replaced by a new one, once its task is done; or
+TALKREEL_PROCESS_MEMORY."""
+
+GRACE = 25.0
+"""Seconds that tasks have to finish on SIGTERM, before they go back to the queue; or TALKREEL_GRACE."""
 
 SOCKET_TIMEOUT = 30.0
 """Seconds without an answer after which a connection counts as broken; blocking pops take less."""
@@ -75,15 +79,17 @@ def settings() -> dict[str, Any]:
         "result_backend_transport_options": {"visibility_timeout": VISIBILITY_TIMEOUT},
         "task_soft_time_limit": SOFT_LIMIT,
         "task_time_limit": LONGEST_TASK,
-        "worker_max_memory_per_child": MEMORY_PER_PROCESS,
+        "worker_max_memory_per_child": 1024 * int(os.environ.get("TALKREEL_PROCESS_MEMORY") or MEMORY_PER_PROCESS),
         # Brokers restart; workers wait for them for as long as it takes.
         "broker_connection_retry": True,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
         # A task finishes though the broker went away meanwhile: what it makes is kept, its repeat finds it.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
+        # Nor does it take less work afterwards.
+        "worker_enable_prefetch_count_reduction": False,
         # On SIGTERM tasks have this long to finish; then they go back to the queue.
-        "worker_soft_shutdown_timeout": 25.0,
+        "worker_soft_shutdown_timeout": float(os.environ.get("TALKREEL_GRACE") or GRACE),
         "worker_enable_soft_shutdown_on_idle": False,
         # Flower shows nothing without these two.
         "worker_send_task_events": True,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import logging
-import os
-import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from celery.exceptions import SoftTimeLimitExceeded
 
@@ -22,10 +20,11 @@ from pipeline.settings import Settings
 from pipeline.studio import Studio
 
 from .artifacts import Claim
-from .canvas import kind_of, number_of, producer
+from .canvas import NUMBERED, kind_of, number_of
 from .codec import decode, encode
 from .errors import (
     ArtifactMissingError,
+    ArtifactsTooLargeError,
     DeadlineError,
     FleetError,
     JobCancelledError,
@@ -35,9 +34,11 @@ from .errors import (
     WorkerMismatchError,
 )
 from .fleet import JOB_LIFETIME, SHARED, Fleet
-from .jobs import Order
+from .jobs import LEASE, Order
 from .keys import Keys, code_identity
 from .lease import Lease
+from .owners import owner_name
+from .patience import patiently
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -45,17 +46,49 @@ T = TypeVar("T")
 MOST_FAULTS = 3
 """Tries of a step whose model failed; a device's fault may pass, a broken model's does not."""
 
+MOST_SENDS = 20
+"""Tries of a step that Redis stands in the way of (unreachable, or full)."""
 
-class NamedBytes(io.BytesIO):
-    """An input's bytes under the name that the client's file had, for messages."""
+WAITING_PAUSE = 1.0
+"""Seconds until a step looks again for what another worker is making."""
 
-    def __init__(self, data: bytes, name: str) -> None:
+MISMATCH_PAUSE = 1.0
+"""Seconds that a worker of another version waits before and after it hands a step back."""
+
+LONGEST_PAUSE = 60.0
+"""Seconds until a step that failed for a passing reason is tried again, at most."""
+
+
+class Input(io.BytesIO):
+    """An input's bytes under the name that the client's file had, for messages.
+
+    `check` is called as they are read, so that decoding a long recording can be stopped.
+    """
+
+    def __init__(self, data: bytes, name: str, check: Callable[[], None]) -> None:
         super().__init__(data)
         self.name = name
+        self._check = check
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._check()
+        return super().read(size)
+
+
+class ArtifactsMissingError(Exception):
+    """Several artifacts are gone at once."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        super().__init__(f"missing: {', '.join(keys)}")
+        self.keys = tuple(keys)
 
 
 class WaitingError(Exception):
     """Another worker makes what this step would make; it is looked at again later."""
+
+
+class NotReadyError(Exception):
+    """What this step needs was taken back since it was sent; it is sent again in its turn."""
 
 
 @dataclass
@@ -82,19 +115,34 @@ class Work:
         """The step's number: of its chunk or segment."""
         return number_of(self.step)
 
-    def input(self, key: str, name: str) -> NamedBytes:
+    def patiently(self, action: Callable[[], T]) -> T:
+        """Do it again while Redis is away, within limits; stop when the step shall stop."""
+        return patiently(action, self.lease.check)
+
+    def input(self, key: str, name: str) -> Input:
         """Raises ArtifactMissingError."""
-        return NamedBytes(self.fleet.store.get(key), name)
+        return Input(self.patiently(lambda: self.fleet.store.get(key)), name, self.lease.check)
 
     def get(self, key: str, kind: type[T]) -> T:
         """A value that an earlier step stored. Raises ArtifactMissingError."""
-        return decode(self.fleet.store.get(key), kind)
+        return decode(self.patiently(lambda: self.fleet.store.get(key)), kind)
+
+    def need(self, *keys: str) -> None:
+        """Raises ArtifactsMissingError: some of these are gone, all that are."""
+        found = self.patiently(lambda: self.fleet.store.has(keys))
+        if missing := [key for key, there in zip(keys, found, strict=True) if not there]:
+            raise ArtifactsMissingError(missing)
 
     def put(self, key: str, value: Any) -> None:
-        self.fleet.store.put(key, encode(value), job=self.order.job, lifetime=JOB_LIFETIME)
+        data = encode(value)
+        self.lease.check()
+        self.patiently(lambda: self.fleet.store.put(key, data, job=self.order.job, lifetime=JOB_LIFETIME))
 
     def has(self, *keys: str) -> bool:
         """Whether all are there; they are held by this job from then on, so that no other's end deletes them."""
+        return self.patiently(lambda: self._has(*keys))
+
+    def _has(self, *keys: str) -> bool:
         if not all(self.fleet.store.has(keys)):
             return False
         try:
@@ -105,33 +153,42 @@ class Work:
         return True
 
     def share(self, key: str) -> None:
-        """Keep an artifact beyond this job."""
-        self.fleet.store.hold(key, job=SHARED, lifetime=JOB_LIFETIME)
+        """Keep an artifact beyond this job, where there is room for that."""
+        try:
+            self.patiently(lambda: self.fleet.store.hold(key, job=SHARED, lifetime=JOB_LIFETIME))
+        except ArtifactsTooLargeError:
+            log.warning("no room to keep %s beyond job %s", key, self.order.job)
 
-    def claim(self, key: str) -> bool:
-        """Whether this step shall make a shared artifact now; False where it is there already.
+    def shared(self, key: str, make: Callable[[], Any]) -> None:
+        """Have an artifact that jobs share, made by one of them.
 
         Raises:
             WaitingError: another worker is making it.
         """
-        answer = self.fleet.store.claim(key, self.lease.owner, CLAIM_SECONDS)
+        store, owner = self.fleet.store, self.lease.owner
+
+        def claim() -> Claim:
+            return store.claim(key, owner, LEASE)
+
+        while (answer := self.patiently(claim)) is Claim.MADE:
+            if self.has(key):
+                self.share(key)
+                return
         if answer is Claim.TAKEN:
             raise WaitingError(key)
-        return not (answer is Claim.MADE and self.has(key))
+        self.lease.also(claim)
+        try:
+            self.put(key, make())
+        except BaseException:
+            with suppress(FleetError):  # or it lapses by itself
+                store.unclaim(key, owner)
+            raise
+        self.share(key)
 
-    def progress(self, stage: str, done: int, total: int) -> None:
-        """Tell the client, and stop here when the job was cancelled or its time is up."""
+    def progress(self, stage: str, done: int, total: int, part: str = "") -> None:
+        """Tell the client (see `Lease.tell`), and stop here when the job was cancelled or its time is up."""
         self.lease.check()
-        self.fleet.jobs.event(self.order.job, {"stage": stage, "done": done, "total": total})
-
-
-CLAIM_SECONDS = 60.0
-"""A claim on a shared appearance lapses after this, should its worker die; making one takes seconds."""
-
-
-def owner_name() -> str:
-    """Names this process and this run of a step."""
-    return f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
+        self.lease.tell(stage, part, done, total)
 
 
 def run_step(
@@ -141,13 +198,16 @@ def run_step(
     studio_of: Callable[[Order], Studio],
     work: Callable[[Work], dict[str, Any]],
 ) -> str:
-    """Run a step once, unless that is not wanted (any more). Never raises for what a job may meet.
+    """Run a step once, unless that is not wanted (any more).
 
     Returns:
         What became of it, for logs and Flower.
+
+    Raises:
+        FleetUnreachableError: Redis is away for long; the supervisor sends the step again.
     """
     owner = owner_name()
-    verdict = fleet.jobs.begin(job, step, owner)
+    verdict = patiently(lambda: fleet.jobs.begin(job, step, owner))
     if verdict == "done":
         fleet.advance(job)  # the worker that did it may have died before it could
     elif verdict == "late":
@@ -157,24 +217,44 @@ def run_step(
         fleet.end(job, "failed", JobFailedError(job, step, reason))
     if verdict != "go":
         return verdict
-    order = fleet.jobs.order(job)
-    begun = time.monotonic()
     try:
-        studio = studio_of(order)
-        with Lease(fleet.jobs, job, step, owner, on_loss=studio.terminate) as lease:
-            try:
-                result = work(Work(fleet, order, step, lease, studio))
-            except ModelError:
-                lease.check()  # a run that was ended on purpose is no fault of the model
-                raise
-        if fleet.jobs.finish(job, step, owner, {**result, "took": round(time.monotonic() - begun, 3)}):
-            fleet.advance(job)
-        return "done"
+        return _run(fleet, job, step, owner, studio_of, work)
     except Exception as error:
-        return _failed(fleet, job, step, error)
+        failure = error
+        return patiently(lambda: _failed(fleet, job, step, owner, failure))
+    except BaseException:  # this process is told to go
+        with suppress(FleetError):
+            fleet.jobs.hand_back(job, step, owner, "its worker was stopped", pause=0.0, uncounted=True)
+        raise
 
 
-def _failed(fleet: Fleet, job: str, step: str, error: Exception) -> str:
+def _run(
+    fleet: Fleet,
+    job: str,
+    step: str,
+    owner: str,
+    studio_of: Callable[[Order], Studio],
+    work: Callable[[Work], dict[str, Any]],
+) -> str:
+    """The step's work under its lease."""
+    order = patiently(lambda: fleet.jobs.order(job))
+    begun = time.monotonic()
+    studio = studio_of(order)
+    if kind_of(step) in NUMBERED:  # its place in the queue is free: no worker shall wait for the job's next step
+        patiently(lambda: fleet.advance(job))
+    with Lease(fleet.jobs, job, step, owner, on_loss=studio.terminate) as lease:
+        try:
+            result = work(Work(fleet, order, step, lease, studio))
+        except ModelError:
+            lease.check()  # a run that was ended on purpose is no fault of the model
+            raise
+    took = {"took": round(time.monotonic() - begun, 3)}
+    patiently(lambda: fleet.jobs.finish(job, step, owner, {**result, **took}))
+    patiently(lambda: fleet.advance(job))
+    return "done"
+
+
+def _failed(fleet: Fleet, job: str, step: str, owner: str, error: Exception) -> str:
     """Decide what an error means for the job."""
     if isinstance(error, DeadlineError):
         fleet.late(job)
@@ -182,35 +262,38 @@ def _failed(fleet: Fleet, job: str, step: str, error: Exception) -> str:
     if isinstance(error, (JobCancelledError, JobReleasedError, JobNotFoundError)):
         return "ended"
     if isinstance(error, WorkerMismatchError):
-        fleet.jobs.hand_back(job, step, str(error), uncounted=True)
+        # This worker is free for the next message at once: it must not take them all from those that match.
+        time.sleep(MISMATCH_PAUSE)
+        fleet.jobs.hand_back(job, step, owner, str(error), pause=MISMATCH_PAUSE, uncounted=True)
         return "handed back: another version"
     if isinstance(error, WaitingError):
-        fleet.jobs.hand_back(job, step, "another worker is making it", uncounted=True)
+        fleet.jobs.hand_back(job, step, owner, "another worker is making it", pause=WAITING_PAUSE, uncounted=True)
         return "waiting"
-    if isinstance(error, ArtifactMissingError):
-        kind = kind_of(error.key)
-        log.warning("job %s: %s is gone; it is made again", job, error.key)
-        fleet.remake(job, step, producer(error.key), "portrait or recording" if kind == "input" else kind)
-        return f"{kind} is made again"
+    if isinstance(error, NotReadyError):
+        fleet.jobs.remake(job, step, owner, [])
+        fleet.advance(job)
+        return "sent too early"
+    if isinstance(error, (ArtifactMissingError, ArtifactsMissingError)):
+        keys = error.keys if isinstance(error, ArtifactsMissingError) else (error.key,)
+        log.warning("job %s: %s of %s: gone; made again", job, step, ", ".join(keys))
+        fleet.remake(job, step, owner, keys)
+        return "what it needs is made again"
     if isinstance(error, SoftTimeLimitExceeded):
         fleet.end(job, "failed", JobFailedError(job, step, "it took longer than a task may"))
         return "failed: too long"
-    passing = isinstance(error, FleetError) and error.passing
-    if passing or (isinstance(error, ModelError) and _starts(fleet, job, step) < MOST_FAULTS):
+    state = fleet.jobs.view(job).steps.get(step)
+    passing = isinstance(error, FleetError) and error.passing and (state is None or state.sends < MOST_SENDS)
+    if passing or (isinstance(error, ModelError) and state is not None and state.starts < MOST_FAULTS):
         log.warning("job %s: %s is tried again: %s", job, step, error)
-        fleet.jobs.hand_back(job, step, str(error), uncounted=passing)
+        pause = min(2.0 ** (state.sends if state else 1), LONGEST_PAUSE)
+        fleet.jobs.hand_back(job, step, owner, str(error), pause=pause, uncounted=passing)
         return "tried again"
     if isinstance(error, TalkreelError):
         fleet.end(job, "failed", error)
     else:
-        log.exception("job %s: %s failed", job, step)
+        log.exception("job %s: %s failed", job, step, exc_info=error)
         fleet.end(job, "failed", JobFailedError(job, step, f"{type(error).__name__}: {error}"))
     return f"failed: {type(error).__name__}"
-
-
-def _starts(fleet: Fleet, job: str, step: str) -> int:
-    state = fleet.jobs.view(job).steps.get(step)
-    return state.starts if state else MOST_FAULTS
 
 
 class Studios:

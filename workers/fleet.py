@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from celery import Celery
@@ -13,11 +13,13 @@ from pipeline.errors import TalkreelError
 from pipeline.report import Report
 
 from .artifacts import ArtifactStore, RedisStore
-from .canvas import QUEUES, finished, kind_of, number_of, ready, settled_step
+from .broker import Broker
+from .canvas import QUEUES, finished, kind_of, needless_chunks, number_of, producer, ready, settled_step
 from .config import PRIORITIES
 from .connections import Connections
-from .errors import DeadlineError, JobLostError, JobNotFoundError
-from .jobs import Jobs, Order
+from .errors import DeadlineError, JobFailedError, JobLostError, JobNotFoundError
+from .films import Films
+from .jobs import Jobs, JobView, Order
 from .keys import Keys
 
 log = logging.getLogger(__name__)
@@ -28,11 +30,12 @@ SHARED = "shared"
 STALLED = 20.0
 """Seconds without a sign of life after which a step counts as stalled."""
 
-FILM_LIFETIME = 24 * 3600.0
-"""Seconds that a finished film stays in Redis."""
-
 JOB_LIFETIME = 24 * 3600.0
 """Seconds that inputs and everything made from them live at most."""
+
+MOST_LOST = 5
+"""Times that one step's artifacts are made again, before the job fails: a server that evicts them at once would
+keep the fleet busy for ever."""
 
 
 class Fleet:
@@ -46,8 +49,9 @@ class Fleet:
     def __init__(self, connections: Connections, app: Celery, store: ArtifactStore | None = None) -> None:
         self.connections = connections
         self.app = app
-        self.jobs = Jobs(connections.artifacts.client())
+        self.jobs = Jobs(connections.artifacts)
         self.store = store or RedisStore(connections.artifacts)
+        self.films = Films.read(self.store)
 
     def advance(self, job: str) -> None:
         """Send every step that may follow; end the job when its film is made.
@@ -87,31 +91,34 @@ class Fleet:
     def end(self, job: str, state: str, error: TalkreelError | None = None) -> None:
         """End a job, once: its artifacts go, but for the film of one that is done."""
         if self.jobs.end(job, state, error):
-            self.store.release(job, keep={"film", "report"} if state == "done" else ())
+            self.clean(job, state)
+
+    def clean(self, job: str, state: str) -> None:
+        """Free what a job that has ended held; done again by the supervisor where this was cut short."""
+        self.store.release(job, keep={"film"} if state == "done" else ())
+        if state != "done":
+            self.films.delete(job)
+        self.jobs.cleaned(job)
 
     def late(self, job: str) -> None:
         """End a job whose deadline has passed."""
         order = self.jobs.order(job)
         self.end(job, "failed", DeadlineError(job, round((order.deadline or 0) - order.submitted, 3)))
 
-    def store_film(self, job: str, key: str, path: Path) -> None:
-        """Keep a finished film where the client fetches it."""
-        self.store.put(key, path.read_bytes(), job=job, lifetime=FILM_LIFETIME)
-
-    def fetch_film(self, job: str, key: str) -> bytes:
-        """Raises ArtifactMissingError: it has expired."""
-        with self.connections.artifacts.errors():
-            return self.store.get(key)
+    def drop_frames(self, view: JobView) -> None:
+        """Free frames that no segment needs any more."""
+        keys = Keys(view.order)
+        chunks = needless_chunks(view)
+        steps = [(chunk, settled) for chunk in chunks for settled in (False, True)]
+        if steps:
+            self.store.drop(view.order.job, [keys.frames(chunk, settled) for chunk, settled in steps])
 
     def store_report(self, order: Order, report: Report) -> None:
         """Add what the steps reported to the report of the last one, and keep it."""
         view = self.jobs.view(order.job)
         data = report.to_json()
-        repairs = [
-            repair
-            for chunk in range((view.result("plan") or {}).get("chunks", 0))
-            for repair in (view.result(settled_step(view, chunk)) or {})["repairs"]
-        ]
+        steps = [settled_step(view, chunk) for chunk in range((view.result("plan") or {}).get("chunks", 0))]
+        repairs = [repair for step in steps if step for repair in view.steps[step].result["repairs"]]
         for state in view.steps.values():
             for stage, record in state.result.get("report", {}).items():
                 total = data["stages"].setdefault(stage, {"seconds": 0.0, "provider": None})
@@ -130,6 +137,7 @@ class Fleet:
         order = self.jobs.order(job)
         self.jobs.end(job, "cancelled")
         self.store.release(job)
+        self.films.delete(job)
         self.store.drop(SHARED, [Keys(order).appearance])
         self.jobs.forget(job)
 
@@ -167,26 +175,23 @@ class Fleet:
             "stalled": stalled if view.state == "running" else [],
         }
 
-    def remake(self, job: str, step: str, maker: str | None, lost: str) -> None:
-        """An artifact that a step needs is gone: have it made again, or fail the job when it was an input."""
-        if maker is None:
-            self.end(job, "failed", JobLostError(job, lost))
+    def remake(self, job: str, step: str, owner: str, keys: Sequence[str]) -> None:
+        """Artifacts that a step needs are gone: have them made again, or fail the job where one was an input."""
+        makers = [producer(key) for key in keys]
+        if None in makers:
+            self.end(job, "failed", JobLostError(job, "portrait or recording"))
             return
-        self.jobs.undo(job, maker, step)
+        if self.jobs.remake(job, step, owner, [maker for maker in makers if maker]) > MOST_LOST:
+            reason = f"what it needs ({', '.join(keys)}) is lost again and again; does Redis evict or run full?"
+            self.end(job, "failed", JobFailedError(job, step, reason))
+            return
         self.advance(job)
 
     def message_count(self) -> int:
         """Messages that wait in the queues, all priorities together."""
-        client: Any = self.connections.broker.client()
-        names = [name for queue in set(QUEUES.values()) for name in queue_lists(queue)]
-        return int(sum(client.llen(name) for name in names))
+        return sum(Broker(self.connections.broker).lengths().values())
 
 
 def task_id(job: str, step: str, send: int) -> str:
     """Id of a step's message; says in Flower what it is, and lets the supervisor find it in the broker."""
     return f"{job}.{step.replace(':', '-')}.{send}"
-
-
-def queue_lists(queue: str) -> list[str]:
-    """Redis lists of a queue, one a priority."""
-    return [queue if value == 0 else f"{queue}:{value}" for value in sorted(PRIORITIES.values())]

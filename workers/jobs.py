@@ -9,24 +9,30 @@ took over. Times are Redis' own clock, in seconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-import redis
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pipeline.errors import TalkreelError
 
+from . import job_scripts
+from .connections import RedisServer
 from .errors import JobNotFoundError, error_to_json
+from .owners import is_dead
 
-LEASE = 15.0
-"""Seconds after which a running step whose worker did not renew it counts as abandoned."""
+LEASE = 8.0
+"""Seconds after which a running step whose worker did not renew it counts as abandoned. A worker renews every
+half second; what a busy machine delays that by is far less."""
 
 MOST_STARTS = 3
 """A step that was begun so often and never ended has killed its workers, and fails its job."""
 
 LIFETIME = 24 * 3600
 """Seconds that a job is remembered after its last change."""
+
+LONGEST_JOB = 8 * 24 * 3600
+"""Seconds that jobs are looked after: more than the longest deadline."""
 
 MOST_EVENTS = 1000
 """Progress events kept for a client that comes back later."""
@@ -66,7 +72,11 @@ class Order:
 
 @dataclass(frozen=True)
 class StepState:
-    """One step as it stands. `result` is what the task returned (small JSON), once it is done."""
+    """One step as it stands: "sent", "running", "handed back" or "done".
+
+    `at`: Redis time of the last change or sign of life. `due`: when a step that was handed back is sent again.
+    `result`: what the task returned (small JSON), once it is done.
+    """
 
     status: str
     starts: int = 0
@@ -74,6 +84,7 @@ class StepState:
     at: float = 0.0
     sends: int = 0
     note: str = ""
+    due: float = 0.0
     result: dict[str, Any] = field(default_factory=dict)
 
 
@@ -93,121 +104,36 @@ class JobView:
         return found.result if found and found.status == "done" else None
 
 
-# A step is a JSON text in the hash of steps: {status, starts, owner, at, sends, note, result}; the result
-# is JSON within JSON, since Lua's encoder does not tell an empty list from an empty object.
-_COMMON = """
-local now = redis.call('TIME'); now = tonumber(now[1]) + tonumber(now[2]) / 1000000
-local function step()
-  local text = redis.call('HGET', KEYS[2], ARGV[1])
-  return text and cjson.decode(text) or nil
-end
-local function keep(value)
-  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode(value))
-  redis.call('EXPIRE', KEYS[1], ARGV[2]); redis.call('EXPIRE', KEYS[2], ARGV[2])
-end
-local function late()
-  local deadline = tonumber(redis.call('HGET', KEYS[1], 'deadline') or '0')
-  return deadline > 0 and now > deadline
-end
-local state = redis.call('HGET', KEYS[1], 'state')
-"""
+P = ParamSpec("P")
+R = TypeVar("R")
 
-_SEND = (
-    _COMMON
-    + """
-if state ~= 'running' then return 0 end
-local s = step()
-if s and ARGV[3] == '' then return 0 end
-if s and (s.status ~= ARGV[3] or tostring(s.sends) ~= ARGV[4]) then return 0 end
-keep({status = 'sent', starts = s and s.starts or 0, owner = '', at = now, sends = (s and s.sends or 0) + 1,
-      note = s and s.note or ''})
-return 1
-"""
-)
 
-_BEGIN = (
-    _COMMON
-    + """
-if not state then return 'lost' end
-if state ~= 'running' then return 'ended' end
-if late() then return 'late' end
-local s = step() or {status = 'sent', starts = 0, sends = 0, note = ''}
-if s.status == 'done' then return 'done' end
-if s.status == 'running' and s.owner ~= ARGV[3] and now - s.at < tonumber(ARGV[4]) then return 'busy' end
-if s.starts >= tonumber(ARGV[5]) then return 'poisoned' end
-s.status = 'running'; s.starts = s.starts + 1; s.owner = ARGV[3]; s.at = now; s.note = ''
-keep(s)
-return 'go'
-"""
-)
+def _in_one_line(method: Callable[Concatenate[Jobs, P], R]) -> Callable[Concatenate[Jobs, P], R]:
+    """Redis's errors become FleetUnreachableError or FleetFullError."""
 
-_BEAT = (
-    _COMMON
-    + """
-if not state then return 'lost' end
-if state ~= 'running' then return state end
-if late() then return 'late' end
-local s = step()
-if not s or s.status ~= 'running' or s.owner ~= ARGV[3] then return 'taken' end
-s.at = now; keep(s)
-return 'running'
-"""
-)
+    @wraps(method)
+    def guarded(self: Jobs, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.server.errors():
+            return method(self, *args, **kwargs)
 
-_FINISH = (
-    _COMMON
-    + """
-if state ~= 'running' then return 0 end
-local s = step()
-if not s or s.status == 'done' or s.owner ~= ARGV[3] then return 0 end
-s.status = 'done'; s.at = now; s.owner = ''; s.result = ARGV[4]
-keep(s)
-return 1
-"""
-)
-
-_HAND_BACK = (
-    _COMMON
-    + """
-local s = step()
-if not s or s.status == 'done' then return 0 end
-s.status = 'handed back'; s.at = now; s.note = ARGV[4]; s.owner = ''
-if ARGV[5] == '1' then s.starts = math.max(0, s.starts - 1) end
-keep(s)
-return 1
-"""
-)
-
-_END = """
-if redis.call('HGET', KEYS[1], 'state') ~= 'running' then return 0 end
-redis.call('HSET', KEYS[1], 'state', ARGV[1], 'error', ARGV[2])
-return 1
-"""
+    return guarded
 
 
 class Jobs:
-    """The jobs in one Redis.
+    """The jobs in one Redis. Every method raises FleetUnreachableError or FleetFullError.
 
     Args:
-        client: a Redis client that returns bytes. prefix: of every key.
+        server: where they are. prefix: of every key.
         lifetime: seconds that a job is remembered after its last change.
     """
 
-    def __init__(self, client: redis.Redis, prefix: str = "fleet", lifetime: int = LIFETIME) -> None:
-        self.redis = client
+    def __init__(self, server: RedisServer, prefix: str = "fleet", lifetime: int = LIFETIME) -> None:
+        self.server = server
+        self.redis: Any = server.client()
         self.prefix = prefix
         self.lifetime = lifetime
-        self._scripts = {
-            name: client.register_script(text)
-            for name, text in {
-                "send": _SEND,
-                "begin": _BEGIN,
-                "beat": _BEAT,
-                "finish": _FINISH,
-                "hand_back": _HAND_BACK,
-                "end": _END,
-            }.items()
-        }
+        names = ("SEND", "BEGIN", "BEAT", "FINISH", "HAND_BACK", "REMAKE", "TELL", "EVENT", "REPORT", "END")
+        self._scripts = {name: self.redis.register_script(getattr(job_scripts, name)) for name in names}
 
     def key(self, job: str, part: str = "") -> str:
         return f"{self.prefix}:job:{job}{':' + part if part else ''}"
@@ -217,22 +143,30 @@ class Jobs:
         """Sorted set of jobs by the time of their submission."""
         return f"{self.prefix}:jobs"
 
+    @property
+    def cared_for(self) -> str:
+        """Sorted set of jobs that run, or have ended and were not cleaned up yet."""
+        return f"{self.prefix}:running"
+
+    @_in_one_line
     def now(self) -> float:
         seconds, micros = self.redis.time()
         return float(seconds) + micros / 1e6
 
+    @_in_one_line
     def create(self, order: Order) -> None:
         """Write a new job down; it is running from now on."""
+        head = {"order": order.to_json(), "state": RUNNING, "error": "", "deadline": str(order.deadline or 0)}
         with self.redis.pipeline(transaction=True) as pipe:
-            deadline = str(order.deadline or 0)
-            head: dict[Any, Any] = {"order": order.to_json(), "state": RUNNING, "error": "", "deadline": deadline}
             pipe.hset(self.key(order.job), mapping=head)
             pipe.expire(self.key(order.job), self.lifetime)
-            pipe.zadd(self.index, {order.job: order.submitted})
-            pipe.zremrangebyscore(self.index, 0, order.submitted - self.lifetime)
-            pipe.expire(self.index, self.lifetime)
+            for name in (self.index, self.cared_for):
+                pipe.zadd(name, {order.job: order.submitted})
+                pipe.zremrangebyscore(name, 0, order.submitted - LONGEST_JOB)
+                pipe.expire(name, LONGEST_JOB)
             pipe.execute()
 
+    @_in_one_line
     def order(self, job: str) -> Order:
         """Raises JobNotFoundError: no such job (any more)."""
         text = self.redis.hget(self.key(job), "order")
@@ -240,6 +174,15 @@ class Jobs:
             raise JobNotFoundError(job)
         return Order.from_json(text)
 
+    @_in_one_line
+    def state(self, job: str) -> str:
+        """Raises JobNotFoundError: no such job (any more)."""
+        text = self.redis.hget(self.key(job), "state")
+        if text is None:
+            raise JobNotFoundError(job)
+        return str(text.decode())
+
+    @_in_one_line
     def view(self, job: str) -> JobView:
         """Raises JobNotFoundError: no such job (any more)."""
         with self.redis.pipeline(transaction=True) as pipe:
@@ -257,101 +200,124 @@ class Jobs:
             now=float(seconds) + micros / 1e6,
         )
 
+    @_in_one_line
     def all(self) -> list[str]:
         """Jobs that are remembered, oldest first."""
-        return [job.decode() for job in self.redis.zrange(self.index, 0, -1)]  # type: ignore[union-attr]
-
-    def running(self) -> Iterator[str]:
-        """Jobs that have not ended, oldest first."""
-        jobs = self.all()
+        jobs = [job.decode() for job in self.redis.zrange(self.index, 0, -1)]
         with self.redis.pipeline(transaction=False) as pipe:
             for job in jobs:
-                pipe.hget(self.key(job), "state")
-            for job, state in zip(jobs, pipe.execute(), strict=True):
-                if state == RUNNING.encode():
-                    yield job
+                pipe.exists(self.key(job))
+            found = pipe.execute() if jobs else []
+        if gone := [job for job, there in zip(jobs, found, strict=True) if not there]:
+            self.redis.zrem(self.index, *gone)
+        return [job for job, there in zip(jobs, found, strict=True) if there]
 
-    # Steps. `owner` names the process that runs one.
+    @_in_one_line
+    def running(self) -> list[str]:
+        """Jobs that somebody has to look after, oldest first: those that run, and those whose end was not
+        followed by `cleaned` yet."""
+        return [job.decode() for job in self.redis.zrange(self.cared_for, 0, -1)]
 
+    @_in_one_line
+    def cleaned(self, job: str) -> None:
+        """The job has ended and what it held is gone: nobody has to look after it any more."""
+        self.redis.zrem(self.cared_for, job)
+
+    # Steps. `owner` names the run of a step in a process (see `owners`).
+
+    @_in_one_line
     def send(self, job: str, step: str, *, was: str = "", sends: int = 0) -> bool:
         """Mark a step as sent, before its message is put in a queue; False when that is not wanted.
 
         By default only a step that was never sent; with `was` and `sends`, only one that still stands so.
         """
-        return bool(self._run("send", job, step, was, str(sends)))
+        return bool(self._run("SEND", job, step, was, str(sends)))
 
+    @_in_one_line
     def begin(self, job: str, step: str, owner: str) -> str:
-        """Take a step: "go", or why not: "done", "busy", "ended", "late", "poisoned", "lost"."""
-        return self._run("begin", job, step, owner, str(LEASE), str(MOST_STARTS)).decode()
+        """Take a step: "go", or why not: "done", "busy", "ended", "late", "poisoned", "gone" (it was taken
+        back, and will be sent again), "lost" (the job is not known)."""
+        limits = (str(LEASE), str(MOST_STARTS))
+        verdict, _, other = self._run("BEGIN", job, step, owner, *limits, "").decode().partition(" ")
+        if verdict == "busy" and is_dead(other):
+            verdict, _, _ = self._run("BEGIN", job, step, owner, *limits, other).decode().partition(" ")
+        return str(verdict)
 
+    @_in_one_line
     def beat(self, job: str, step: str, owner: str) -> str:
         """Renew the lease; "running", or what became of the job or the step: a state, "late", "taken", "lost"."""
-        return self._run("beat", job, step, owner).decode()
+        return str(self._run("BEAT", job, step, owner).decode())
 
+    @_in_one_line
     def finish(self, job: str, step: str, owner: str, result: Mapping[str, Any]) -> bool:
         """The step is done; False when it was taken over meanwhile or the job has ended."""
-        return bool(self._run("finish", job, step, owner, json.dumps(result)))
+        return bool(self._run("FINISH", job, step, owner, json.dumps(result)))
 
-    def hand_back(self, job: str, step: str, note: str, *, uncounted: bool = False) -> None:
-        """The step did not happen, for this reason; the supervisor sends it again later.
+    @_in_one_line
+    def hand_back(
+        self, job: str, step: str, owner: str, note: str, *, pause: float = 2.0, uncounted: bool = False
+    ) -> None:
+        """Give a step up; it is sent again after `pause` seconds. `uncounted`: this start does not count among
+        those after which a step is given up for good."""
+        self._run("HAND_BACK", job, step, owner, note, str(pause), "1" if uncounted else "0")
 
-        `uncounted`: it was not even tried, so the start does not count.
-        """
-        self._run("hand_back", job, step, "", note, "1" if uncounted else "0")
-
-    def undo(self, job: str, *steps: str) -> None:
-        """Forget steps, so that they are sent again."""
-        if steps:
-            self.redis.hdel(self.key(job, "steps"), *steps)
+    @_in_one_line
+    def remake(self, job: str, step: str, owner: str, makers: list[str]) -> int:
+        """What this step needs is gone: forget the steps that made it, so that they are sent again, and this
+        one, so that it follows them. How often the one that was lost most often was lost by now."""
+        return int(self._run("REMAKE", job, step, owner, *makers))
 
     def _run(self, script: str, job: str, step: str, *args: str) -> Any:
-        keys = [self.key(job), self.key(job, "steps")]
-        return self._scripts[script](keys=keys, args=[step, self.lifetime, *args])
+        parts = [self.key(job), *(self.key(job, part) for part in ("steps", "events", "counts")), self.cared_for]
+        return self._scripts[script](keys=parts, args=[step, self.lifetime, *args])
 
-    # The job's end and its progress.
+    # The job's end and its progress. Nothing is told of a job after its end.
 
+    @_in_one_line
     def end(self, job: str, state: str, error: TalkreelError | None = None) -> bool:
         """Done, failed or cancelled; False when it had ended before. Who gets True cleans up."""
         data = error_to_json(error) if error else None
-        ended = self._scripts["end"](keys=[self.key(job)], args=[state, json.dumps(data) if data else ""])
-        if ended:
-            self.event(job, {"state": state, **({"error": data} if data else {})})
-        return bool(ended)
+        event = {"state": state, **({"error": data} if data else {})}
+        texts = (json.dumps(data) if data else "", json.dumps(event))
+        return bool(self._run("END", job, "", state, *texts, str(MOST_EVENTS)))
 
+    @_in_one_line
     def event(self, job: str, data: Mapping[str, Any]) -> None:
         """Tell whoever follows the job; `data` is small JSON."""
-        key = self.key(job, "events")
-        with self.redis.pipeline(transaction=True) as pipe:
-            pipe.xadd(key, {"data": json.dumps(data)}, maxlen=MOST_EVENTS, approximate=True)
-            pipe.expire(key, self.lifetime)
-            pipe.execute()
+        self._run("EVENT", job, "", json.dumps(data), str(MOST_EVENTS))
 
-    def count(self, job: str, stage: str, steps: int) -> int:
-        """Add to a stage's steps done, for its progress; the sum."""
-        key = self.key(job, "counts")
-        with self.redis.pipeline(transaction=True) as pipe:
-            pipe.hincrby(key, stage, steps)
-            pipe.expire(key, self.lifetime)
-            return int(pipe.execute()[0])
+    @_in_one_line
+    def tell(self, job: str, stage: str, part: str, done: int, total: int) -> None:
+        """Progress: of a part of a stage, `done` is done; `total` is that of all parts. A part that is done
+        again counts once."""
+        self._run("TELL", job, "", stage, part, str(done), str(total), str(MOST_EVENTS))
 
+    @_in_one_line
+    def counts(self, job: str) -> dict[str, int]:
+        """Done by stage, over all its parts."""
+        counts: dict[str, int] = {}
+        for field_name, count in self.redis.hgetall(self.key(job, "counts")).items():
+            stage = field_name.decode().partition("/")[0]
+            counts[stage] = counts.get(stage, 0) + int(count)
+        return counts
+
+    @_in_one_line
     def set_report(self, job: str, report: Mapping[str, Any]) -> None:
         """Keep what happened."""
-        self.redis.hset(self.key(job), "report", json.dumps(report))
+        self._run("REPORT", job, "", json.dumps(report))
 
+    @_in_one_line
     def report(self, job: str) -> dict[str, Any]:
         """What happened; {} before the job's end."""
-        text: Any = self.redis.hget(self.key(job), "report")
+        text = self.redis.hget(self.key(job), "report")
         return json.loads(text) if text else {}
 
-    def counts(self, job: str) -> dict[str, int]:
-        """Steps done by stage."""
-        found: Any = self.redis.hgetall(self.key(job, "counts"))
-        return {stage.decode(): int(count) for stage, count in found.items()}
-
+    @_in_one_line
     def forget(self, job: str) -> None:
         """Every trace of the job; its artifacts are the store's."""
         self.redis.unlink(*(self.key(job, part) for part in ("", "steps", "events", "counts")))
         self.redis.zrem(self.index, job)
+        self.redis.zrem(self.cared_for, job)
 
 
 def _step(text: bytes) -> StepState:

@@ -1,4 +1,7 @@
-"""A step's lease: renewed by a thread while the step runs, lost when the job ends or another took over."""
+"""A step's lease: renewed by a thread while the step runs, lost when the job ends or another took over.
+
+The thread also sends the step's progress, so that a worker never waits for a client's news.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,15 @@ log = logging.getLogger(__name__)
 BEAT = 0.5
 """Seconds between renewals: what a cancel takes to be noticed."""
 
+INSIST = 0.1
+"""Seconds between two orders to a model to stop, since the first may have come between two of its runs."""
+
 
 class Lease:
     """Context manager around a step's work.
 
     Args:
-        on_loss: called once, from the thread, when the work shall stop (to terminate a model that runs).
+        on_loss: called from the thread until the work has stopped (to terminate a model that runs).
     """
 
     def __init__(self, jobs: Jobs, job: str, step: str, owner: str, on_loss: Callable[[], None]) -> None:
@@ -28,7 +34,9 @@ class Lease:
         self._job, self._step, self._owner = job, step, owner
         self._on_loss = on_loss
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name=f"lease {step}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"lease {step}", daemon=True)
+        self._news: dict[tuple[str, str], tuple[int, int]] = {}
+        self._renewals: list[Callable[[], object]] = []
         self.owner = owner
         self.lost: str | None = None
 
@@ -42,17 +50,47 @@ class Lease:
         self._stop.set()
         self._thread.join()
 
-    def _renew(self) -> None:
+    def tell(self, stage: str, part: str, done: int, total: int) -> None:
+        """Progress, sent with the next renewal; only the last of a part counts. See `Jobs.tell`."""
+        self._news[stage, part] = (done, total)
+
+    def also(self, renew: Callable[[], object]) -> None:
+        """Something else to be renewed with the lease."""
+        self._renewals.append(renew)
+
+    def _run(self) -> None:
         while not self._stop.wait(BEAT):
-            try:
-                answer = self._jobs.beat(self._job, self._step, self._owner)
-            except Exception as error:  # Redis away: the work goes on, its result is kept if it comes back in time
-                log.warning("the lease of %s (job %s) could not be renewed: %s", self._step, self._job, error)
-                continue
+            self._beat()
+            if self.lost is not None:
+                while not self._stop.wait(INSIST):
+                    self._on_loss()
+                return
+        self._send_news()
+
+    def _beat(self) -> None:
+        try:
+            answer = self._jobs.beat(self._job, self._step, self._owner)
             if answer != "running":
                 self.lost = answer
                 self._on_loss()
                 return
+            for renew in self._renewals:
+                renew()
+        except Exception as error:  # Redis away: the work goes on, its result is kept if it comes back in time
+            log.warning("the lease of %s (job %s) could not be renewed: %s", self._step, self._job, error)
+            return
+        self._send_news()
+
+    def _send_news(self) -> None:
+        for name in list(self._news):
+            news = self._news[name]
+            try:
+                self._jobs.tell(self._job, *name, *news)
+            except Exception as error:  # news are worth no work
+                log.warning("progress of %s (job %s) could not be told: %s", self._step, self._job, error)
+                return
+            if self._news.get(name) == news:
+                del self._news[name]
 
     def check(self) -> None:
         """Raise when the work shall stop.

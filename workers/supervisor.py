@@ -7,29 +7,64 @@ process; a lock lets one of them look at a time.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
-from collections.abc import Iterator
-from typing import Any
+import time
 from uuid import uuid4
 
+from .broker import Broker, Delivered
 from .canvas import QUEUES, kind_of
-from .fleet import Fleet, queue_lists, task_id
-from .jobs import LEASE, JobView, StepState
+from .errors import JobNotFoundError
+from .fleet import Fleet, task_id
+from .jobs import LEASE, RUNNING, JobView, StepState
+from .owners import is_dead
 
 log = logging.getLogger(__name__)
 
-EVERY = 2.0
+EVERY = 1.0
 """Seconds between two looks."""
 
 SETTLING = 3.0
 """Seconds that a sent step may be on its way into the broker or from there into a worker."""
 
-HAND_BACK = 2.0
-"""Seconds until a step that was handed back is sent again, doubled with each time."""
+DELIVERED = 10.0
+"""Seconds that a worker may have a message and not begin its step: a process that is being replaced."""
 
-LONGEST_PAUSE = 60.0
+SWEEP = 600.0
+"""Seconds between two looks for films that were kept for long enough."""
+
+
+class Messages:
+    """The broker's messages, read once a round and only where somebody asks."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._waiting: dict[str, set[str]] = {}
+        self._first_seen: dict[Delivered, float] = {}
+        self._delivered: dict[str, float] | None = None
+
+    def next_round(self) -> None:
+        self._waiting.clear()
+        self._delivered = None
+
+    def exists(self, queue: str, task: str) -> bool:
+        """Whether a task's message waits, or came to a worker not long ago."""
+        if queue not in self._waiting:
+            self._waiting[queue] = self._broker.waiting(queue)
+        if task in self._waiting[queue]:
+            return True
+        if self._delivered is None:
+            self.look_at_delivered()
+        assert self._delivered is not None
+        return self._delivered.get(task, DELIVERED) < DELIVERED
+
+    def look_at_delivered(self) -> dict[Delivered, float]:
+        """Delivered messages, and the seconds since each was first seen."""
+        now = time.monotonic()
+        self._first_seen = {message: self._first_seen.get(message, now) for message in self._broker.delivered()}
+        ages = {message: now - first for message, first in self._first_seen.items()}
+        self._delivered = {message.task: age for message, age in ages.items()}
+        return ages
 
 
 class Supervisor:
@@ -37,9 +72,13 @@ class Supervisor:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
+        self._broker = Broker(fleet.connections.broker)
+        self._messages = Messages(self._broker)
         self._name = uuid4().hex
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._trust_leases_at = 0.0
+        self._sweep_at = 0.0
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
@@ -55,56 +94,76 @@ class Supervisor:
                     self.look()
             except Exception as error:  # Redis away: the next round will do
                 log.warning("supervisor: %s", error)
+                # Nobody could renew a lease meanwhile.
+                self._trust_leases_at = time.monotonic() + LEASE
 
     def _locked(self) -> bool:
         """Whether this process has the lock; it lapses when its holder dies."""
         jobs = self.fleet.jobs
         key = f"{jobs.prefix}:supervisor"
-        if jobs.redis.set(key, self._name, nx=True, px=int(EVERY * 3000)):
-            return True
-        if jobs.redis.get(key) != self._name.encode():
-            return False
-        jobs.redis.pexpire(key, int(EVERY * 3000))
+        with jobs.server.errors():
+            if jobs.redis.set(key, self._name, nx=True, px=int(EVERY * 3000)):
+                return True
+            if jobs.redis.get(key) != self._name.encode():
+                return False
+            jobs.redis.pexpire(key, int(EVERY * 3000))
         return True
 
     def look(self) -> None:
         """One round over all running jobs."""
-        messages: dict[str, set[str]] = {}
-        for job in list(self.fleet.jobs.running()):
-            view = self.fleet.jobs.view(job)
-            if view.order.deadline and view.now > view.order.deadline:
-                self.fleet.late(job)
+        self._messages.next_round()
+        for job in self.fleet.jobs.running():
+            try:
+                view = self.fleet.jobs.view(job)
+            except JobNotFoundError:
+                self.fleet.jobs.cleaned(job)
                 continue
-            for step, state in list(view.steps.items()):
-                if self._due(view, step, state, messages):
-                    self._send_again(view, step, state)
-            self.fleet.advance(job)
+            if view.state != RUNNING:
+                self.fleet.clean(job, view.state)
+            elif view.order.deadline and view.now > view.order.deadline:
+                self.fleet.late(job)
+            else:
+                for step, state in list(view.steps.items()):
+                    if self._due(view, step, state):
+                        self._send_again(view, step, state)
+                self.fleet.advance(job)
+        self._discard_leftovers()
+        if time.monotonic() > self._sweep_at:
+            self._sweep_at = time.monotonic() + SWEEP
+            self.fleet.films.sweep()
 
-    def _due(self, view: JobView, step: str, state: StepState, messages: dict[str, set[str]]) -> bool:
+    def _due(self, view: JobView, step: str, state: StepState) -> bool:
         age = view.now - state.at
         if state.status == "running":
-            return age > LEASE
+            lapsed = age > LEASE and time.monotonic() > self._trust_leases_at
+            return lapsed or is_dead(state.owner)
         if state.status == "handed back":
-            return age > min(HAND_BACK * 2 ** min(state.sends - 1, 10), LONGEST_PAUSE)
+            return view.now >= state.due
         if state.status == "sent" and age > SETTLING:
-            queue = QUEUES[kind_of(step)]
-            if queue not in messages:
-                messages[queue] = set(self._messages(queue))
-            return task_id(view.order.job, step, state.sends) not in messages[queue]
+            return not self._messages.exists(QUEUES[kind_of(step)], task_id(view.order.job, step, state.sends))
         return False
 
     def _send_again(self, view: JobView, step: str, state: StepState) -> None:
         jobs, job = self.fleet.jobs, view.order.job
         if jobs.send(job, step, was=state.status, sends=state.sends):
-            log.warning("job %s: %s was %s and lost; it is sent again", job, step, state.status)
-            jobs.event(job, {"stage": kind_of(step), "again": step, "was": state.status, "owner": state.owner})
+            if state.status != "handed back":
+                log.warning("job %s: %s was %s and lost; it is sent again", job, step, state.status)
+            news = {"stage": kind_of(step), "again": step, "was": state.status, "owner": state.owner}
+            jobs.event(job, {**news, "note": state.note})
             self.fleet.publish(job, step, view.order.priority, state.sends + 1)
 
-    def _messages(self, queue: str) -> Iterator[str]:
-        """Ids of the messages that wait in a queue, or that a worker has and has not acknowledged."""
-        broker: Any = self.fleet.connections.broker.client()
-        for name in queue_lists(queue):
-            for text in broker.lrange(name, 0, -1):
-                yield json.loads(text)["headers"]["id"]
-        for text in broker.hvals("unacked"):
-            yield json.loads(text)[0]["headers"]["id"]
+    def _discard_leftovers(self) -> None:
+        """Forget messages of dead workers whose step was done meanwhile, or whose job is over."""
+        old = [message for message, age in self._messages.look_at_delivered().items() if age > DELIVERED]
+        needless = []
+        for message in old:
+            job, step, _ = message.task.rsplit(".", 2)
+            try:
+                view = self.fleet.jobs.view(job)
+            except JobNotFoundError:
+                needless.append(message)
+                continue
+            state = view.steps.get(step.replace("-", ":"))
+            if view.state != RUNNING or state is None or state.status == "done":
+                needless.append(message)
+        self._broker.discard(needless)

@@ -24,11 +24,13 @@ from pipeline.studio import Scene, Studio
 from pipeline.values import Appearance, KeyFrame, Motion, Portrait, Sound, Soundtrack
 
 from .app import app
-from .canvas import settled_step
+from .canvas import kind_of, settled_step
 from .chunks import Chunk, Plan
+from .config import threads_per_process
 from .connections import Connections
-from .execution import Studios, Work, run_step
+from .execution import NotReadyError, Studios, Work, run_step
 from .fleet import Fleet
+from .jobs import JobView
 
 
 @cache
@@ -40,8 +42,6 @@ def fleet() -> Fleet:
 @cache
 def studios() -> Studios:
     """This process's models; made after the fork, one thread each unless the worker says otherwise."""
-    from .config import threads_per_process
-
     options = RuntimeOptions(threads=threads_per_process())
     return Studios(lambda pack: Studio(open_pack(pack), options))
 
@@ -65,10 +65,12 @@ def sound(work: Work) -> dict[str, Any]:
     if not work.has(keys.sound, keys.soundtrack):
         with work.report.timing("sound"):
             heard, soundtrack = read_sound(work.input(work.order.audio, work.order.audio_name))
-        work.put(keys.sound, heard)
         work.put(keys.soundtrack, soundtrack)
+        work.put(keys.sound, heard)
+    else:
+        heard = work.get(keys.sound, Sound)
     work.progress("sound", 1, 1)
-    return {"report": partial(work.report)}
+    return {"report": partial(work.report), "duration": heard.duration}
 
 
 @step_task
@@ -96,10 +98,11 @@ def motion(work: Work) -> dict[str, Any]:
 @step_task
 def appearance(work: Work) -> dict[str, Any]:
     """Stage 4, once a portrait: one worker makes it while the others wait."""
-    if work.claim(work.keys.appearance):
-        picture = work.get(work.keys.portrait, Portrait)
-        work.put(work.keys.appearance, work.studio.make_appearance(picture, work.report))
-    work.share(work.keys.appearance)
+
+    def make() -> Appearance:
+        return work.studio.make_appearance(work.get(work.keys.portrait, Portrait), work.report)
+
+    work.shared(work.keys.appearance, make)
     work.progress("appearance", 1, 1)
     return {"report": partial(work.report)}
 
@@ -134,27 +137,25 @@ def render(work: Work) -> dict[str, Any]:
 @step_task
 def settle(work: Work) -> dict[str, Any]:
     """The same, from the chunk before as it really ended."""
-    made, view = work.get(work.keys.plan, Plan), work.fleet.jobs.view(work.order.job)
-    before = work.get(_frames_key(work, settled_step(view, work.number - 1)), Chunk)
+    made, view = work.get(work.keys.plan, Plan), _view(work)
+    before = work.get(_frames_key(work, view, work.number - 1), Chunk)
     scene, picture = _scene(work), work.get(work.keys.portrait, Portrait)
     return _render(work, scene, picture, made, before.last, work.keys.frames(work.number, settled=True))
 
 
 def _render(work: Work, scene: Scene, picture: Portrait, made: Plan, last: KeyFrame | None, key: str) -> dict[str, Any]:
     numbers = made.chunk(work.number).tolist()
+    part, total = str(work.number), len(made.numbers)
     if work.has(key):
         chunk = work.get(key, Chunk)
     else:
         frames = []
         for frame in scene.render(numbers, picture.pixels, work.report, last=last):
-            work.lease.check()
             frames.append(frame)
+            work.progress("frames", len(frames), total, part)
         chunk = Chunk.of(frames, work.report.repairs)
         work.put(key, chunk)
-    done = work.fleet.jobs.count(work.order.job, f"{work.step}", len(numbers))
-    total = work.fleet.jobs.count(work.order.job, "frames", len(numbers)) if done == len(numbers) else 0
-    if total:
-        work.progress("frames", min(total, len(made.numbers)), len(made.numbers))
+    work.progress("frames", len(numbers), total, part)
     return {"report": partial(work.report), "clean": chunk.clean, "repairs": [asdict(r) for r in chunk.repairs]}
 
 
@@ -168,9 +169,11 @@ def encode(work: Work) -> dict[str, Any]:
     film = work.studio.film_format(compositor, work.settings.fps)
     part = segment_ranges(made.frames, film.segment_frames)[work.number]
     if not work.has(key):
-        scene, view = _scene(work), work.fleet.jobs.view(work.order.job)
+        scene, view = _scene(work), _view(work)
         first, last = made.segments[work.number]
-        chunks = [work.get(_frames_key(work, settled_step(view, k)), Chunk) for k in range(first, last + 1)]
+        stored = [_frames_key(work, view, chunk) for chunk in range(first, last + 1)]
+        work.need(*stored)
+        chunks = [work.get(name, Chunk) for name in stored]
         needed = made.keys_around(part)
 
         def pictures() -> Iterator[Any]:
@@ -184,7 +187,8 @@ def encode(work: Work) -> dict[str, Any]:
         with work.report.timing("film"):
             segment = encode_segment(pictures(), film)
         work.put(key, segment)
-    work.progress("film", work.number + 1, len(made.segments))
+    work.progress("film", 1, len(made.segments), str(work.number))
+    work.patiently(lambda: work.fleet.drop_frames(_view(work)))
     return {"report": partial(work.report)}
 
 
@@ -196,6 +200,7 @@ def mux(work: Work) -> dict[str, Any]:
     film = work.studio.film_format(work.studio.compositor(picture, work.settings), work.settings.fps)
     report = Report.begin(work.studio.pack, work.settings, work.studio.options.thread_count)
     soundtrack = work.get(work.keys.soundtrack, Soundtrack)
+    work.need(*(work.keys.segment(number) for number in range(len(made.segments))))
 
     def segments() -> Iterator[Segment]:
         for number in range(len(made.segments)):
@@ -206,26 +211,34 @@ def mux(work: Work) -> dict[str, Any]:
         path = Path(folder) / "film.webm"
         with report.timing("mux"):
             facts = write_film(path, segments(), soundtrack, film, report.film_metadata())
-        work.fleet.store_film(work.order.job, work.keys.film, path)
+        job, films = work.order.job, work.fleet.films
+        work.lease.check()
+        film_address = work.patiently(lambda: films.put(job, work.keys.film, path))
     report.describe_portrait(picture)
     report.describe_film(film, facts)
     report.frames.plan(made.frames, len(made.numbers))
-    work.fleet.store_report(work.order, report)
-    return {"film": work.keys.film, "bytes": facts.size}
+    work.patiently(lambda: work.fleet.store_report(work.order, report))
+    return {"film": film_address, "bytes": facts.size}
+
+
+def _view(work: Work) -> JobView:
+    return work.patiently(lambda: work.fleet.jobs.view(work.order.job))
 
 
 def _scene(work: Work) -> Scene:
-    return work.studio.scene(
-        work.get(work.keys.appearance, Appearance),
-        work.get(work.keys.motion, Motion),
-        work.get(work.keys.sound, Sound).duration,
-        work.settings,
-    )
+    heard = _view(work).result("sound")
+    if heard is None:
+        raise NotReadyError
+    appearance, motion = work.get(work.keys.appearance, Appearance), work.get(work.keys.motion, Motion)
+    return work.studio.scene(appearance, motion, heard["duration"], work.settings)
 
 
-def _frames_key(work: Work, step: str) -> str:
-    kind, _, number = step.partition(":")
-    return work.keys.frames(int(number), settled=kind == "settle")
+def _frames_key(work: Work, view: JobView, chunk: int) -> str:
+    """Where the frames of a chunk stand. Raises NotReadyError: they are being made again."""
+    step = settled_step(view, chunk)
+    if step is None:
+        raise NotReadyError
+    return work.keys.frames(chunk, settled=kind_of(step) == "settle")
 
 
 def partial(report: Report) -> dict[str, Any]:

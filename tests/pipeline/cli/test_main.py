@@ -108,7 +108,7 @@ def test_doctor_finds_nothing_missing_here() -> None:
 
 
 def test_doctor_names_what_is_missing() -> None:
-    code = "import sys; sys.modules['onnxruntime'] = None; from pipeline.cli.main import main; sys.exit(main(['doctor']))"
+    code = "import sys; sys.modules['onnxruntime'] = None\nfrom pipeline.cli.main import main; sys.exit(main(['doctor']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "talkreel[cpu]" in done.stdout
