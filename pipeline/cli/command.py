@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
 GROUP = "talkreel.commands"
@@ -23,7 +23,13 @@ class Command(Protocol):
         """Do it; the exit code. Errors of talkreel are raised, `main` prints them."""
 
 
-def find_commands() -> dict[str, Command]:
-    """All installed commands by name, in alphabetical order."""
+def find_commands() -> dict[str, EntryPoint]:
+    """Where each installed command is, by name, in alphabetical order; none is loaded yet."""
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    return {name: found[name].load()() for name in sorted(found)}
+    return {name: found[name] for name in sorted(found)}
+
+
+def load_command(entry: EntryPoint) -> Command:
+    """The command behind an entry point."""
+    command: Command = entry.load()()
+    return command

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..errors import TalkreelError
 from ..report import version_of
-from .command import find_commands
+from .command import find_commands, load_command
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -21,9 +21,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"talkreel {version_of('talkreel')}")
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands = find_commands()
-    for name, command in commands.items():
-        command.configure(parsers.add_parser(name, help=command.help, description=command.help))
+    found = find_commands()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # Only what is asked for is loaded: a film in one process does not wait for the fleet's imports.
+    wanted = [arguments[0]] if arguments and arguments[0] in found else list(found)
+    commands = {name: load_command(found[name]) for name in wanted}
+    for name in found:
+        if command := commands.get(name):
+            command.configure(parsers.add_parser(name, help=command.help, description=command.help))
     args = parser.parse_args(arguments)
     try:
         return commands[args.command].run(args)

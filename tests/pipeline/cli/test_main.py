@@ -119,3 +119,15 @@ def test_version_and_help_list_the_commands() -> None:
     shown = talkreel("--help").stdout
     assert "render" in shown
     assert "doctor" in shown
+
+
+def test_only_the_command_that_is_asked_for_is_loaded() -> None:
+    code = (
+        "import sys; from pipeline.cli.main import main\n"
+        "try: main(['render', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted(name for name in sys.modules if name.startswith(('workers', 'celery'))), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert "PORTRAIT" in done.stdout
