@@ -8,62 +8,98 @@ import signal
 import subprocess
 import sys
 import time
+import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 
+from pipeline import RuntimeOptions, Settings, render
 from tests.redis_server import RedisServer
 from workers.client import Client, Job
 from workers.connections import Connections
 
+ROOT = Path(__file__).parents[2]
+PORTRAIT = ROOT / "samples" / "portrait.png"
+
+SETTINGS: dict[str, Any] = {"preset": "preview", "frame": "crop", "seed": 5, "fps": 5}
+"""Five frames a second, where the number of frames does not matter."""
+
+STAGES = ("sound", "portrait", "motion", "appearance", "plan", "render:0", "encode:0", "mux")
+"""The steps of a short film."""
+
 START_SECONDS = 60.0
+
+WAIT = 120.0
+"""Seconds within which a short job ends on a loaded machine; or else it hangs."""
 
 
 class Worker:
-    """One `talkreel worker` process with its children."""
+    """One worker process with its children: `talkreel worker`, or an odd one (see `odd_worker`)."""
 
-    def __init__(self, name: str, url: str, folder: Path, *, queues: str | None = None, processes: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        folder: Path,
+        *,
+        queues: str | None = None,
+        processes: int = 1,
+        odd: bool = False,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        command = [sys.executable, "-m", "pipeline", "worker", "--name", f"{name}@test", "--processes", str(processes)]
+        module = "tests.workers.odd_worker" if odd else "pipeline"
+        command = [sys.executable, "-m", module, "worker", "--name", f"{name}@test", "--processes", str(processes)]
         command += ["--queues", queues] if queues else []
-        environment = {**os.environ, "TALKREEL_BROKER_URL": url, "TALKREEL_THREADS": "1"}
+        variables = {**os.environ, "TALKREEL_BROKER_URL": url, "TALKREEL_THREADS": "1", **(environment or {})}
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, env=variables, stdout=log, stderr=log, cwd=ROOT)
 
     def wait_ready(self) -> None:
-        wait_until(lambda: " ready." in self.text, START_SECONDS, f"{self.name} did not start:\n{self.text}")
+        wait_until(lambda: self.ready or not self.alive, START_SECONDS, f"{self.name} did not start:\n{self.text}")
+        assert self.ready, f"{self.name} ended:\n{self.text}"
+
+    @property
+    def ready(self) -> bool:
+        return " ready." in self.text
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
 
     @property
     def text(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
 
+    @property
+    def children(self) -> list[psutil.Process]:
+        """The pool's processes."""
+        return psutil.Process(self.process.pid).children()
+
     def kill(self) -> None:
         """kill -9, the pool's processes too: as a machine that lost its power."""
         with contextlib.suppress(psutil.NoSuchProcess):
             parent = psutil.Process(self.process.pid)
-            for process in [*parent.children(recursive=True), parent]:
+            for process in [parent, *parent.children(recursive=True)]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
         self.process.wait(10)
 
-    def kill_child(self) -> bool:
-        """kill -9 of one pool process, as the system does when memory runs out."""
-        children = psutil.Process(self.process.pid).children()
-        for child in children:
-            child.kill()
-        return bool(children)
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
 
     def stop(self) -> int:
         """SIGTERM, and wait for it."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+        if self.alive:
+            self.terminate()
         return self.process.wait(60)
 
 
 class TestFleet:
-    """Servers and workers; `with` stops whatever still runs."""
+    """Servers and workers; `with` stops whatever still runs. Odd workers are held by `hold`."""
 
     __test__ = False
 
@@ -71,9 +107,12 @@ class TestFleet:
         self.folder = folder
         self.server = server
         self.workers: list[Worker] = []
+        self._holds = folder / "holds"
+        self._holds.mkdir()
 
-    def start(self, name: str, *, queues: str | None = None, processes: int = 1, ready: bool = True) -> Worker:
-        worker = Worker(name, self.server.url, self.folder, queues=queues, processes=processes)
+    def start(self, name: str, *, ready: bool = True, environment: dict[str, str] | None = None, **how: Any) -> Worker:
+        variables = {"TALKREEL_TEST_HOLDS": str(self._holds), **(environment or {})}
+        worker = Worker(name, self.server.url, self.folder, environment=variables, **how)
         self.workers.append(worker)
         if ready:
             worker.wait_ready()
@@ -82,9 +121,41 @@ class TestFleet:
     def client(self) -> Client:
         return Client(connections=Connections.read(self.server.url))
 
+    def submit(self, voice: Path, **changes: object) -> Job:
+        return self.client().submit(PORTRAIT, voice, **{**SETTINGS, **changes})
+
+    def empty(self) -> None:
+        """Forget everything, as artifacts of other tests spare work that this one wants done."""
+        with self.server.client() as redis:
+            redis.flushall()
+
+    def hold(self, name: str) -> None:
+        """Let the step wait, "hold-STEP" before its work or "mid-STEP" during it."""
+        (self._holds / name).touch()
+
+    def let_go(self, name: str) -> None:
+        (self._holds / name).unlink(missing_ok=True)
+
+    def wait_held(self, name: str) -> int:
+        """Wait until a process is held there; its id."""
+        at = self._holds / f"at-{name}"
+        wait_until(lambda: at.exists() and bool(at.read_text()), WAIT, f"{name} was never reached\n{self.logs}")
+        return int(at.read_text())
+
+    def held(self, name: str) -> bool:
+        return (self._holds / f"at-{name}").exists()
+
+    def forget_held(self, name: str) -> None:
+        """What a killed process left behind."""
+        (self._holds / f"at-{name}").unlink(missing_ok=True)
+
+    def worker_of(self, pid: int) -> Worker:
+        """The worker whose pool this process belongs to."""
+        return next(w for w in self.workers if w.alive and pid in [child.pid for child in w.children])
+
     def close(self) -> None:
         for worker in self.workers:
-            if worker.process.poll() is None:
+            if worker.alive:
                 worker.kill()
 
     @property
@@ -93,13 +164,13 @@ class TestFleet:
 
 
 @contextlib.contextmanager
-def running_fleet(folder: Path, *names: str, persistent: bool = False) -> Iterator[TestFleet]:
+def running_fleet(folder: Path, *names: str, persistent: bool = False, **how: Any) -> Iterator[TestFleet]:
     """A fleet with a server of its own and workers of these names."""
     with RedisServer(persistent=persistent) as server:
         fleet = TestFleet(folder, server)
         try:
             for name in names:
-                fleet.start(name, ready=False)
+                fleet.start(name, ready=False, **how)
             for worker in fleet.workers:
                 worker.wait_ready()
             yield fleet
@@ -119,3 +190,35 @@ def step_running(job: Job, kind: str) -> bool:
     """Whether a step of this kind is at work."""
     steps = job.fleet.jobs.view(job.id).steps
     return any(name.partition(":")[0] == kind and state.status == "running" for name, state in steps.items())
+
+
+def leftovers(fleet: TestFleet) -> dict[str, object]:
+    """What should not be there once all jobs are done: keys of ours without a lifetime, messages."""
+    with fleet.server.client() as redis:
+        ours = [key for key in redis.keys("*") if not key.startswith(b"_kombu") and b"pidbox" not in key]
+        queues = [key for key in ours if redis.type(key) == b"list"]
+        return {
+            "no lifetime": [key for key in ours if redis.ttl(key) == -1 and not key.startswith(b"unacked")],
+            "queues": {key: redis.llen(key) for key in queues},
+            "unacknowledged": redis.hlen("unacked"),
+        }
+
+
+def cut_voice(path: Path, seconds: float) -> Path:
+    """The sample voice, repeated or cut to this length."""
+    with wave.open(str(ROOT / "samples" / "voice.wav")) as sample:
+        rate, frames = sample.getframerate(), sample.readframes(sample.getnframes())
+    wanted = round(seconds * rate) * 2
+    with wave.open(str(path), "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(rate)
+        out.writeframes((frames * (wanted // len(frames) + 1))[:wanted])
+    return path
+
+
+def made_here(voice: Path, path: Path, **changes: object) -> bytes:
+    """The film as one process makes it."""
+    settings = Settings.from_json({**Settings().to_json(), **SETTINGS, **changes})
+    render(PORTRAIT, voice, path, settings, options=RuntimeOptions(1))
+    return path.read_bytes()

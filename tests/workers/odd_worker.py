@@ -1,0 +1,77 @@
+"""`talkreel worker` with faults that a test chooses. Run as `python -m tests.workers.odd_worker worker ...`.
+
+TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP lies in it, and after each sign of
+                       progress while mid-STEP does; the process that waits is named in at-STEP
+TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
+TALKREEL_TEST_CODE     the code's identity that this worker claims to have
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import workers.execution
+import workers.tasks
+from pipeline.cli.main import main
+from pipeline.studio import Scene
+from workers.execution import Work
+
+
+def hold(folder: Path, name: str, work: Work) -> None:
+    """Wait while the hold is there, and stop as any work does when the job ends."""
+    held = folder / name
+    at = folder / f"at-{name}"
+    if not held.exists():
+        return
+    at.write_text(str(os.getpid()))
+    try:
+        while held.exists():
+            work.lease.check()
+            time.sleep(0.01)
+    finally:
+        at.unlink(missing_ok=True)
+
+
+def install_holds(folder: Path) -> None:
+    run_step, progress = workers.tasks.run_step, Work.progress
+
+    def held_step(fleet: Any, job: str, step: str, studio_of: Any, work: Callable[[Work], Any]) -> str:
+        def held(given: Work) -> Any:
+            hold(folder, f"hold-{step}", given)
+            return work(given)
+
+        return run_step(fleet, job, step, studio_of, held)
+
+    def held_progress(self: Work, *args: Any) -> None:
+        progress(self, *args)
+        hold(folder, f"mid-{self.step}", self)
+
+    workers.tasks.run_step = held_step
+    Work.progress = held_progress  # type: ignore[method-assign]
+
+
+def install_poison(seed: int) -> None:
+    render = Scene.render
+
+    def poisoned(self: Scene, *args: Any, **kwargs: Any) -> Any:
+        if self.settings.seed == seed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return render(self, *args, **kwargs)
+
+    Scene.render = poisoned  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    if holds := os.environ.get("TALKREEL_TEST_HOLDS"):
+        install_holds(Path(holds))
+    if poison := os.environ.get("TALKREEL_TEST_POISON"):
+        install_poison(int(poison))
+    if code := os.environ.get("TALKREEL_TEST_CODE"):
+        workers.execution.code_identity = lambda: code  # type: ignore[assignment]
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Workers that die: the film is made all the same; what kills its worker every time fails its job alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workers.fleet import STAGES, WAIT, TestFleet, cut_voice, leftovers, made_here, running_fleet, wait_until
+from workers.errors import JobFailedError
+
+HOLDS = tuple(f"{'mid' if stage in ('motion', 'render:0') else 'hold'}-{stage}" for stage in STAGES)
+"""Where each stage is caught: during its work where it has one that takes time."""
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 2)
+
+
+@pytest.fixture(scope="module")
+def local(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return made_here(voice, tmp_path_factory.mktemp("local") / "film.webm")
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestFleet]:
+    environment = {"TALKREEL_TEST_POISON": "666"}
+    with running_fleet(tmp_path_factory.mktemp("fleet"), "one", "two", odd=True, environment=environment) as made:
+        yield made
+
+
+def test_a_worker_is_killed_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:
+    """The whole worker, as when a machine loses its power; another takes its place."""
+    fleet.empty()
+    for hold in HOLDS:
+        fleet.hold(hold)
+    job = fleet.submit(voice)
+    for number, hold in enumerate(HOLDS):
+        fleet.worker_of(fleet.wait_held(hold)).kill()
+        begun = time.monotonic()
+        fleet.forget_held(hold)
+        fleet.start(f"new-{number}", odd=True, ready=False, environment={"TALKREEL_TEST_POISON": "666"})
+        fleet.wait_held(hold)  # another worker has taken it over
+        print(f"{hold} taken over after {time.monotonic() - begun:.1f} s")
+        fleet.let_go(hold)
+    job.wait(timeout=WAIT)
+    assert job.result() == local
+    wait_until(lambda: not any(leftovers(fleet).values()), 2 * WAIT, str(leftovers(fleet)))
+
+
+def test_a_pool_process_is_killed_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:
+    """As the system does where memory runs out; the worker goes on with a new process."""
+    fleet.empty()
+    for hold in HOLDS:
+        fleet.hold(hold)
+    job = fleet.submit(voice)
+    for hold in HOLDS:
+        victim = fleet.wait_held(hold)
+        os.kill(victim, signal.SIGKILL)
+        begun = time.monotonic()
+        fleet.forget_held(hold)
+        assert fleet.wait_held(hold) != victim
+        print(f"{hold} taken over after {time.monotonic() - begun:.1f} s")
+        fleet.let_go(hold)
+    job.wait(timeout=WAIT)
+    assert job.result() == local
+
+
+def test_a_job_that_kills_its_worker_fails_and_the_others_are_done(fleet: TestFleet, voice: Path) -> None:
+    fleet.empty()
+    first = fleet.submit(voice, seed=21)
+    poison = fleet.submit(voice, seed=666)
+    last = fleet.submit(voice, seed=22)
+    with pytest.raises(JobFailedError, match="ended its worker again and again"):
+        poison.wait(timeout=WAIT)
+    assert poison.fleet.jobs.view(poison.id).steps["render:0"].starts == 3
+    first.wait(timeout=WAIT)
+    last.wait(timeout=WAIT)
+    wait_until(lambda: not poison.status()["bytes"], 10, str(poison.status()))
