@@ -60,7 +60,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         reports = [run(arguments, Path(folder)) for _ in range(arguments.runs)]
     frames = reports[0]["frames"]
-    print(f"{arguments.seconds:g} s of sound, {arguments.preset}, {frames['key_frames']} of {frames['total']} frames rendered")
+    rendered = f"{frames['key_frames']} of {frames['total']} frames rendered"
+    print(f"{arguments.seconds:g} s of sound, {arguments.preset}, {rendered}")
     print(f"{'stage':<12} {'median s':>9}   {'ms a frame':>10}")
     for stage in reports[0]["stages"]:
         seconds = statistics.median(report["stages"][stage]["seconds"] for report in reports)
