@@ -81,7 +81,7 @@ class PackError(InputError):
 
 
 class RuntimeMissingError(TalkreelError):
-    """No build of onnxruntime is installed."""
+    """No build of onnxruntime is installed, or a command's package does not load."""
 
 
 class ModelError(TalkreelError):

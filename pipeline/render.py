@@ -32,18 +32,27 @@ AHEAD = 8
 
 
 def check_output(path: Path) -> Path:
-    """The place where the film shall appear, before any work is begun.
+    """The place where the film (or its report) shall appear, before any work is begun.
 
     Raises:
-        OutputError: its folder does not exist or cannot be written, or it is a folder itself.
+        OutputError: its folder does not exist or cannot be written, or it is a folder or a device itself.
     """
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file, for instance {path / 'film.webm'}")
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is a device or a pipe, which a film would replace; give the name of a file")
     if not path.parent.is_dir():
         raise OutputError(f"{path.parent} does not exist; create it, or give another place for the film")
     if not os.access(path.parent, os.W_OK):
         raise OutputError(f"{path.parent} cannot be written to; give another place for the film")
     return path
+
+
+def _check_inputs_stay(output: Path, *inputs: str | Path | BinaryIO) -> None:
+    """Raises OutputError: the film would replace one of these files."""
+    for source in inputs:
+        if isinstance(source, str | Path) and output.exists() and Path(source).exists() and output.samefile(source):
+            raise OutputError(f"{output} is an input too, which the film would replace; give it another name")
 
 
 def _opened(source: str | Path | BinaryIO) -> Path | BinaryIO:
@@ -85,6 +94,8 @@ def render(
     settings = settings or Settings()
     studio = studio or Studio(pack if isinstance(pack, Pack) else open_pack(pack), options or RuntimeOptions())
     output = check_output(Path(output))
+    _check_inputs_stay(output, portrait, audio)
+    studio.pack.manifest.preset(settings.preset)  # an unknown one is told before any work
     report = Report.begin(studio.pack, settings, studio.options.thread_count)
 
     with report.timing("sound"):

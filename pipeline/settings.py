@@ -36,10 +36,14 @@ def parse_background(text: str) -> Rgb:
         raise SettingsError(f"background {text!r} is not a colour; {hint}") from None
 
 
-def _checked_rgb(value: Rgb) -> Rgb:
-    if len(value) != 3 or not all(isinstance(v, int) and 0 <= v <= 255 for v in value):
-        raise SettingsError(f"background {value} is not a colour; give three whole numbers from 0 to 255")
-    return value
+def _checked_rgb(value: Any) -> Rgb:
+    if (
+        not isinstance(value, list | tuple)
+        or len(value) != 3
+        or not all(type(v) is int and 0 <= v <= 255 for v in value)
+    ):
+        raise SettingsError(f"background {value!r} is not a colour; give three whole numbers from 0 to 255")
+    return value[0], value[1], value[2]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,20 +77,28 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fps", exact_fps(self.fps))
-        object.__setattr__(self, "background", _checked_rgb(tuple(self.background)))  # type: ignore[arg-type]
-        self._within("keyframe_fps", self.keyframe_fps, 0.1, 60)
-        self._within("seed", self.seed, 0, 2**63 - 1)
-        self._within("strength", self.strength, 0, 2)
-        self._within("guidance", self.guidance, 0, 10)
-        self._within("max_side", self.max_side, 64, 4096)
-        self._within("face", self.face, 1, 1000)
+        object.__setattr__(self, "background", _checked_rgb(self.background))
+        self._check("keyframe_fps", 0.1, 60, optional=True)
+        self._check("seed", 0, 2**63 - 1, whole=True)
+        self._check("strength", 0, 2)
+        self._check("guidance", 0, 10, optional=True)
+        self._check("max_side", 64, 4096, whole=True)
+        self._check("face", 1, 1000, whole=True, optional=True)
+        if not isinstance(self.preset, str):
+            raise SettingsError(f"preset {self.preset!r} is not a name; give for instance preview or quality")
+        if not isinstance(self.synthetic_note, bool):
+            raise SettingsError(f"synthetic_note {self.synthetic_note!r} is unknown; give true or false")
         if self.frame not in FRAMES:
             raise SettingsError(f"frame {self.frame!r} is unknown; give one of: {', '.join(FRAMES)}")
 
-    def _within(self, name: str, value: float | None, low: float, high: float) -> None:
-        if value is None:
+    def _check(self, name: str, low: float, high: float, *, whole: bool = False, optional: bool = False) -> None:
+        value = getattr(self, name)
+        if value is None and optional:
             return
-        if not isinstance(value, (int, float)) or not math.isfinite(value) or not low <= value <= high:
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+            kind = "whole number" if whole else "number"
+            raise SettingsError(f"{name} {value!r} is not a {kind}; give one from {low} to {high}")
+        if not math.isfinite(value) or not low <= value <= high:
             raise SettingsError(f"{name} {value} is out of range; give a value from {low} to {high}")
 
     def to_json(self) -> dict[str, Any]:

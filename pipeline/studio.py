@@ -21,11 +21,11 @@ from .faces.finder import FaceFinder
 from .packs.pack import Pack
 from .packs.specs import CheckSpec, DrivingSpec, KeyFrameSpec, MotionLayout, SourceSpec, SpeechSpec
 from .packs.store import FACES_PACK, open_pack
+from .prefetch import mapped
 from .report import Report
 from .runtime.models import Models
 from .runtime.session import Model, RuntimeOptions
 from .settings import Settings
-from .prefetch import mapped
 from .stages.appearance import extract_appearance, find_source
 from .stages.checks import checked_key_frames
 from .stages.compositing import Compositor, SeamSpec

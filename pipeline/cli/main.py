@@ -3,46 +3,60 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 
-from ..errors import TalkreelError
+from ..errors import RuntimeMissingError, TalkreelError
 from ..report import version_of
-from .command import find_commands, load_command
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+from .command import Command, find_commands, load_command
+from .interruption import Interruption
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0, 2 for bad usage or input, 1 for a fault of ours."""
+    """Run the command line; returns the exit code: 0, 2 for bad usage or input, 1 for a fault of ours, 130 after
+    Ctrl-C (143 after SIGTERM)."""
+    with Interruption() as interruption:
+        try:
+            return _run(sys.argv[1:] if arguments is None else arguments)
+        except Exception as error:
+            if interruption.signal is None:
+                return _told(error)
+        except KeyboardInterrupt:
+            pass
+        print("talkreel: interrupted", file=sys.stderr)
+        return interruption.exit_code
+
+
+def _run(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="talkreel", description="A portrait and a voice recording become a WebM of that person speaking."
     )
     parser.add_argument("--version", action="version", version=f"talkreel {version_of('talkreel')}")
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     found = find_commands()
-    arguments = sys.argv[1:] if arguments is None else arguments
-    # Only what is asked for is loaded: a film in one process does not wait for the fleet's imports.
-    wanted = [arguments[0]] if arguments and arguments[0] in found else list(found)
-    commands = {name: load_command(found[name]) for name in wanted}
-    for name in found:
-        if command := commands.get(name):
-            command.configure(parsers.add_parser(name, help=command.help, description=command.help))
+    commands: dict[str, Command] = {}
+    # Only what is asked for is loaded: a film in one process does not wait for the fleet's imports, nor fail by them.
+    if arguments and arguments[0] in found:
+        commands[arguments[0]] = load_command(found[arguments[0]])
+    else:
+        for name, entry in found.items():
+            with contextlib.suppress(RuntimeMissingError):  # told when that command is asked for
+                commands[name] = load_command(entry)
+    for name, command in commands.items():
+        command.configure(parsers.add_parser(name, help=command.help, description=command.help))
     args = parser.parse_args(arguments)
-    try:
-        return commands[args.command].run(args)
-    except TalkreelError as error:
+    return commands[args.command].run(args)
+
+
+def _told(error: Exception) -> int:
+    """Says what went wrong in one line; the exit code."""
+    if isinstance(error, TalkreelError):
         print(f"talkreel: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("talkreel: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        return 1
-    except Exception as error:
+    if not isinstance(error, BrokenPipeError):  # nobody reads on, so there is nobody to tell
         print(f"talkreel: internal error: {type(error).__name__}: {error}", file=sys.stderr)
-        return 1
+    return 1
 
 
 if __name__ == "__main__":

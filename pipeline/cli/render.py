@@ -7,9 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from ..errors import SettingsError
+from ..errors import OutputError, SettingsError
 from ..packs.store import DEFAULT_PACK
-from ..render import render
+from ..render import check_output, render
 from ..report import Report
 from ..runtime.session import RuntimeOptions
 from ..settings import FRAMES, Settings, parse_background
@@ -79,6 +79,8 @@ class RenderCommand:
         settings = read_settings(args)
         if args.threads is not None and not 1 <= args.threads <= 1024:
             raise SettingsError(f"threads {args.threads} is out of range; give a number from 1 to 1024")
+        if args.report:
+            _check_report(args)
         with StageProgress(quiet=args.quiet) as progress:
             report = render(
                 args.portrait,
@@ -94,6 +96,14 @@ class RenderCommand:
         if not args.quiet:
             print(summary(args.output, report), file=sys.stderr)
         return 0
+
+
+def _check_report(args: argparse.Namespace) -> None:
+    """Raises OutputError: the report could not be written after the film, or would replace a file of it."""
+    check_output(args.report)
+    place = args.report.resolve()
+    if place in (path.resolve() for path in (args.output, args.portrait, args.audio)):
+        raise OutputError(f"the report would replace {args.report}; give it another name")
 
 
 def summary(output: Path, report: Report) -> str:

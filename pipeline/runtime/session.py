@@ -51,8 +51,10 @@ def onnxruntime() -> ModuleType:
     """
     try:
         import onnxruntime as module
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise RuntimeMissingError(INSTALL_HINT) from error
+    except ImportError as error:
+        raise RuntimeMissingError(f"onnxruntime does not load ({_first_line(error)}); install it again") from error
     if not hasattr(module, "InferenceSession"):  # the folder is left behind when one of two builds is removed
         raise RuntimeMissingError("onnxruntime is damaged (two builds together?); remove them, then: " + INSTALL_HINT)
     return module
@@ -67,7 +69,14 @@ class RuntimeOptions:
 
     @property
     def thread_count(self) -> int:
-        return self.threads or len(os.sched_getaffinity(0))
+        return self.threads or cores_allowed()
+
+
+def cores_allowed() -> int:
+    """Cores that this process may use (a cpuset counts), or where the system cannot say, those there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Session:

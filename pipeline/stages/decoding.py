@@ -60,6 +60,8 @@ def opened_sound(source: Path | BinaryIO) -> Iterator[tuple[InputContainer, Audi
         with file, opened_sound(file) as opened:
             yield opened
         return
+    if not source.seekable():
+        raise SoundError(f"{name} is a pipe, and containers are read back and forth. Save it as a file and give that.")
     start = source.tell()
     if not source.read(1):
         raise SoundError(f"{name} is empty (0 bytes). Give a recording with speech in it.")

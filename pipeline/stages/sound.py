@@ -89,7 +89,7 @@ def read_sound(
             raise SoundError(f"{name} holds no sound that can be decoded. Save or download it again.")
         _collect(converter.convert(None), speech, encoder)
     if float(duration) < SHORTEST:
-        raise SoundError(f"{name} lasts {float(duration):.2f} s; at least {SHORTEST:g} s of speech are needed.")
+        raise SoundError(f"{name} lasts {float(duration):.3f} s; at least {SHORTEST:g} s of speech are needed.")
     samples = np.concatenate(speech)
     if np.abs(samples).max() < SILENCE_PEAK:
         raise SoundError(

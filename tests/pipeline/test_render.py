@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import wave
 from pathlib import Path
@@ -11,7 +12,7 @@ import av
 import numpy as np
 import pytest
 
-from pipeline import FirstFrameError, OutputError, RuntimeOptions, Settings, SoundError, open_pack, render
+from pipeline import FirstFrameError, OutputError, PackError, RuntimeOptions, Settings, SoundError, open_pack, render
 from pipeline.render import check_output
 from pipeline.runtime.models import Models
 from pipeline.runtime.session import Array, Model
@@ -266,5 +267,26 @@ def test_bad_places_for_the_film(tmp_path: Path) -> None:
         check_output(tmp_path)
     with pytest.raises(OutputError, match="does not exist"):
         check_output(tmp_path / "missing" / "film.webm")
+    os.mkfifo(tmp_path / "pipe")
+    for device in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(OutputError, match="device or a pipe"):
+            check_output(device)
+
+
+def test_a_film_does_not_replace_its_input(
+    sample_portrait_path: Path, short_voice: Path, studio: Studio, tmp_path: Path
+) -> None:
+    mine = tmp_path / "voice.wav"
+    mine.write_bytes(short_voice.read_bytes())
+    (tmp_path / "link.wav").symlink_to(mine)
+    for audio in (mine, tmp_path / "link.wav"):
+        with pytest.raises(OutputError, match="is an input too"):
+            render(sample_portrait_path, audio, mine, CROP, studio=studio)
+    assert mine.read_bytes() == short_voice.read_bytes()
+
+
+def test_an_unknown_preset_is_told_before_any_work(tmp_path: Path, studio: Studio) -> None:
+    with pytest.raises(PackError, match="choose one of: preview, quality"):
+        render("no picture", "no sound", tmp_path / "film.webm", Settings(preset="huge"), studio=studio)
 
 

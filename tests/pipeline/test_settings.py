@@ -68,9 +68,22 @@ def test_bad_backgrounds(text: str) -> None:
         ("max_side", 63),
         ("face", 0),
         ("frame", "window"),
+        # From JSON anything may come.
+        ("seed", 1.5),
+        ("seed", True),
+        ("seed", None),
+        ("strength", "1"),
+        ("face", 1.0),
+        ("max_side", 100.5),
+        ("preset", None),
+        ("fps", None),
+        ("background", None),
+        ("background", "red"),
+        ("background", [1, 2, True]),
+        ("synthetic_note", "no"),
     ],
 )
-def test_values_out_of_range_are_named(name: str, value: float | str) -> None:
+def test_values_out_of_range_are_named(name: str, value: object) -> None:
     with pytest.raises(SettingsError, match=name):
         Settings(**{name: value})  # type: ignore[arg-type]
 

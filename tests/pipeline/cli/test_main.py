@@ -8,9 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+
+from pipeline.cli.command import GROUP, find_commands
+from pipeline.cli.main import main
+from pipeline.cli.render import RenderCommand
+from pipeline.errors import RuntimeMissingError
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 PORTRAIT, VOICE = SAMPLES / "portrait.png", SAMPLES / "voice.wav"
@@ -82,7 +88,20 @@ def test_bad_usage_is_exit_2(arguments: tuple[str, ...]) -> None:
     assert "usage:" in done.stderr
 
 
-def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("report", ["missing/report.json", "film.webm", "voice.wav", "."])
+def test_a_report_without_a_place_is_told_before_any_work(report: str, tmp_path: Path) -> None:
+    voice = tmp_path / "voice.wav"
+    voice.write_bytes(VOICE.read_bytes())
+    done = talkreel("render", PORTRAIT, voice, "-o", tmp_path / "film.webm", *FAST, "--report", tmp_path / report)
+    assert done.returncode == 2
+    assert str(tmp_path) in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["voice.wav"]
+    assert voice.read_bytes() == VOICE.read_bytes()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_leaves_no_file(number: int, code: int, tmp_path: Path) -> None:
     film = tmp_path / "film.webm"
     command = [sys.executable, "-m", "pipeline", "render", PORTRAIT, VOICE, "-o", film, "--fps", "60", "--quiet"]
     process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
@@ -90,11 +109,46 @@ def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
     while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert errors.strip() == "talkreel: interrupted"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_that_other_code_took_for_an_import_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(self: RenderCommand, args: object) -> int:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:  # as extension modules do while they are imported
+            raise RuntimeMissingError("onnxruntime is not installed") from None
+        return 0
+
+    monkeypatch.setattr(RenderCommand, "run", interrupted)
+    assert main(["render", "a", "b", "-o", "c"]) == 130
+    assert capsys.readouterr().err == "talkreel: interrupted\n"
+
+
+def test_a_command_that_does_not_load_leaves_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = EntryPoint("broken", "no_such_package:Command", GROUP)
+    monkeypatch.setattr("pipeline.cli.command.entry_points", lambda group: [broken])
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
+    shown = capsys.readouterr().out
+    assert "render" in shown
+    assert "broken" not in shown
+    assert main(["broken", "--option"]) == 1
+    assert "no_such_package" in capsys.readouterr().err
+
+
+def test_without_an_installation_the_librarys_commands_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.cli.command.entry_points", lambda group: [])
+    assert list(find_commands()) == ["doctor", "render"]
 
 
 def test_doctor_finds_nothing_missing_here() -> None:
@@ -108,7 +162,9 @@ def test_doctor_finds_nothing_missing_here() -> None:
 
 
 def test_doctor_names_what_is_missing() -> None:
-    code = "import sys; sys.modules['onnxruntime'] = None\nfrom pipeline.cli.main import main; sys.exit(main(['doctor']))"
+    code = (
+        "import sys; sys.modules['onnxruntime'] = None\nfrom pipeline.cli.main import main; sys.exit(main(['doctor']))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "talkreel[cpu]" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from dataclasses import replace
@@ -65,6 +66,23 @@ def test_without_onnxruntime_the_extra_is_named(path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(RuntimeMissingError, match=r"talkreel\[cpu\]"):
         Session(path, SPEC, OPTIONS)
+
+
+def test_a_build_that_does_not_import_is_not_called_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "onnxruntime":
+                raise ImportError("libcudart.so.12: cannot open shared object file")
+
+    monkeypatch.delitem(sys.modules, "onnxruntime")
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(RuntimeMissingError, match=r"does not load.*libcudart"):
+        Session(path, SPEC, OPTIONS)
+
+
+def test_where_the_system_knows_no_cpuset_all_cores_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert RuntimeOptions().thread_count == os.cpu_count()
 
 
 def test_models_are_opened_once() -> None:

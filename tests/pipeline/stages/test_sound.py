@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from pathlib import Path
 
@@ -250,7 +251,8 @@ def test_silence_first_is_fine(tmp_path: Path) -> None:
     [
         (np.zeros(32000, np.float32), "is silent: nothing in it is louder than -60 dBFS"),
         (tone(2, 16000, level=0.0005), "is silent"),
-        (tone(0.05, 16000), r"lasts 0.05 s; at least 0.2 s"),
+        (tone(0.05, 16000), r"lasts 0.050 s; at least 0.2 s"),
+        (tone(0.199, 16000), r"lasts 0.199 s; at least 0.2 s"),
     ],
 )
 def test_sounds_that_say_nothing(samples: F32, message: str, tmp_path: Path) -> None:
@@ -289,6 +291,13 @@ def test_a_path_without_a_file(tmp_path: Path) -> None:
         read_sound(tmp_path / "absent.wav")
     with pytest.raises(SoundError, match="cannot be opened: Is a directory"):
         read_sound(tmp_path)
+
+
+def test_a_pipe_is_an_error_that_says_what_to_do() -> None:
+    end, other = os.pipe()
+    os.close(other)
+    with open(end, "rb") as pipe, pytest.raises(SoundError, match=r"is a pipe.*Save it as a file"):
+        read_sound(pipe)
 
 
 def test_a_video_without_sound(tmp_path: Path) -> None:
