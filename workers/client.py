@@ -30,7 +30,7 @@ from .jobs import ENDED, JobView, Order
 from .keys import code_identity, input_key
 from .patience import patiently
 
-WAIT = 5.0
+WAIT = 2.0
 """Seconds that one request for events blocks in Redis."""
 
 Source = str | Path | bytes | BinaryIO

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.workers.fleet import STAGES, WAIT, TestFleet, cut_voice, made_here, running_fleet
+from tests.workers.fleet import STAGES, WAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
 from workers.errors import FleetUnreachableError, JobLostError, JobNotFoundError
 
 
@@ -25,6 +26,12 @@ def local(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestFleet]:
     with running_fleet(tmp_path_factory.mktemp("fleet"), "one", "two", odd=True, persistent=True) as made:
         yield made
+
+
+def follows(fleet: TestFleet) -> bool:
+    """Whether a client waits for a job's events."""
+    with fleet.server.client() as redis:
+        return any(client["cmd"].startswith("xread") for client in redis.client_list())
 
 
 def test_redis_restarts_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:
@@ -61,10 +68,13 @@ def test_redis_loses_its_data_in_every_stage(fleet: TestFleet, voice: Path, loca
         fleet.hold(f"hold-{stage}")
         job = fleet.submit(voice)
         fleet.wait_held(f"hold-{stage}")
-        fleet.server.restart(keep_data=False)
-        fleet.let_go(f"hold-{stage}")
-        with pytest.raises(JobLostError, match="record is no longer on the fleet"):
-            job.wait(timeout=WAIT)
+        with ThreadPoolExecutor() as threads:
+            waiting = threads.submit(job.wait, timeout=WAIT)
+            wait_until(lambda: follows(fleet), WAIT, "the client does not follow its job")
+            fleet.server.restart(keep_data=False)
+            fleet.let_go(f"hold-{stage}")
+            with pytest.raises(JobLostError, match="record is no longer on the fleet"):
+                waiting.result()
         with pytest.raises(JobNotFoundError):
             job.status()
     last = fleet.submit(voice)
