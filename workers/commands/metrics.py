@@ -26,7 +26,9 @@ class MetricsCommand:
             raise SettingsError(f"port {args.port} is out of range; give one from 0 to 65535")
         try:
             from ..metrics import serve
-        except ImportError:
+        except ModuleNotFoundError as error:
+            if error.name != "prometheus_client":
+                raise
             raise SettingsError("prometheus-client is not installed; pip install 'talkreel[metrics]'") from None
         serve(Connections.read(args.url), args.address, args.port)
         return 0
