@@ -192,7 +192,7 @@ def build_published_pack(folder: Path) -> Path:
         "crop": embedded["crop"],
         "compositing": embedded["compositing"],
         "checks": embedded["checks"],
-        "key_frames": {"fps": 2, "extra_percentile": 62, "extra_gap_seconds": 0.32, "chunk": 8},
+        "key_frames": {"fps": 2, "extra_percentile": 62, "extra_gap_seconds": 0.32, "greatest_miss": 0.1, "chunk": 8},
         "presets": {name: {"size": size, "generator": name} for name, size in (("preview", 256), ("quality", 512))},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))

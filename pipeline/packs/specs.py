@@ -210,19 +210,27 @@ class KeyFrameSpec:
     """Which frames the generator renders (contracts.md §6).
 
     `fps`: default rate. `extra_percentile`: extras where the mouth's speed is above this percentile of the
-    film's. `extra_gap`: least distance of an extra to any other key frame, seconds. `chunk`: how many make
-    a fair piece of work for one worker.
+    film's. `extra_gap`: least distance of an extra to any other key frame, seconds. `greatest_miss`:
+    a frame whose mouth points lie farther from those of both key frames around it, on average in crop units, is
+    rendered itself. `chunk`: how many make a fair piece of work for one worker.
     """
 
     fps: float
     extra_percentile: float
     extra_gap: float
+    greatest_miss: float
     chunk: int
 
     @classmethod
     def read(cls, pack: Pack) -> KeyFrameSpec:
         s = pack.section("key_frames")
-        return cls(s.number("fps"), s.number("extra_percentile"), s.number("extra_gap_seconds"), s.integer("chunk"))
+        return cls(
+            fps=s.number("fps"),
+            extra_percentile=s.number("extra_percentile"),
+            extra_gap=s.number("extra_gap_seconds"),
+            greatest_miss=s.number("greatest_miss"),
+            chunk=s.integer("chunk"),
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from pipeline.packs.specs import KeyFrameSpec
 from pipeline.stages.keyframes import plan_key_frames
 
-SPEC = KeyFrameSpec(fps=2, extra_percentile=62, extra_gap=0.16, chunk=8)
+SPEC = KeyFrameSpec(fps=2, extra_percentile=62, extra_gap=0.16, greatest_miss=100, chunk=8)
 
 
 def mouth_at(positions: np.ndarray):
@@ -58,3 +60,16 @@ def test_extras_keep_their_distance() -> None:
     for extra in extras:
         others = keys[keys != extra]
         assert np.abs(others - extra).min() >= 4
+
+
+def test_a_mouth_that_no_key_frame_shows_is_rendered() -> None:
+    positions = np.zeros(100)
+    # Opens and closes within the gap around the grid's frame 25, where no extra may lie.
+    positions[26:31] = [0.5, 0.9, 1.0, 0.6, 0.1]
+    spec = replace(SPEC, greatest_miss=0.3)
+    keys = plan_key_frames(mouth_at(positions), 100, Fraction(25), 1, spec)
+    assert 28 in keys
+    for before, after in pairwise(keys.tolist()):
+        for frame in range(before, after):
+            ends = np.abs(positions[frame] - positions[[before, after]])
+            assert ends.min() <= 0.3

@@ -89,9 +89,9 @@ CROP = {
     "mouth_corners": [61, 291],
 }  # fmt: skip
 
-COMPOSITING = {"size": 512, "inner": [9, 503], "feather": 9}
+COMPOSITING = {"size": 512, "inner": [9, 503]}
 
-KEY_FRAMES = {"fps": 25, "extra_percentile": 62, "extra_gap_seconds": 0.16, "chunk": 50}
+KEY_FRAMES = {"fps": 25, "extra_percentile": 62, "extra_gap_seconds": 0.16, "greatest_miss": 0.03, "chunk": 50}
 
 CHECKS = {
     "points": 32,
