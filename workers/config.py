@@ -28,10 +28,15 @@ MEMORY_PER_PROCESS = 4096
 TALKREEL_PROCESS_MEMORY."""
 
 GRACE = 25.0
-"""Seconds that tasks have to finish on SIGTERM, before they go back to the queue; or TALKREEL_GRACE."""
+"""Seconds that tasks have to finish on SIGTERM, before they are handed back; or TALKREEL_GRACE."""
 
 SOCKET_TIMEOUT = 30.0
 """Seconds without an answer after which a connection counts as broken; blocking pops take less."""
+
+
+def grace() -> float:
+    """TALKREEL_GRACE, else `GRACE`, in seconds."""
+    return float(os.environ.get("TALKREEL_GRACE") or GRACE)
 
 
 def threads_per_process() -> int:
@@ -88,9 +93,8 @@ def settings() -> dict[str, Any]:
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         # Nor does it take less work afterwards.
         "worker_enable_prefetch_count_reduction": False,
-        # On SIGTERM tasks have this long to finish; then they go back to the queue.
-        "worker_soft_shutdown_timeout": float(os.environ.get("TALKREEL_GRACE") or GRACE),
-        "worker_enable_soft_shutdown_on_idle": False,
+        # SIGTERM waits for running tasks; see `leaving` for how long. (Celery's soft shutdown sleeps all of it.)
+        "worker_soft_shutdown_timeout": 0.0,
         # Flower shows nothing without these two.
         "worker_send_task_events": True,
         "task_send_sent_event": True,

@@ -14,7 +14,8 @@ pipeline.errors.TalkreelError
         ├── JobReleasedError        it is over, and keeps no new artifacts            exit 1
         ├── JobCancelledError       somebody cancelled it                             exit 4
         ├── DeadlineError           it was not done in time                           exit 4
-        └── WorkerMismatchError     worker and job are of different versions          exit 1, passing
+        ├── WorkerMismatchError     worker and job are of different versions          exit 1, passing
+        └── WorkerStoppedError      the worker was told to stop in the middle of it   exit 1, passing
 
 `passing` errors may go away by themselves: a task that meets one is tried again.
 """
@@ -143,6 +144,15 @@ class WorkerMismatchError(JobError):
     def __init__(self, job: str, wanted: str, found: str) -> None:
         super().__init__(f"job {job} needs {wanted} and this worker has {found}; it is handed back", job)
         self.wanted, self.found = wanted, found
+
+
+class WorkerStoppedError(JobError):
+    """The worker was told to stop while it worked on the job."""
+
+    passing = True
+
+    def __init__(self, job: str) -> None:
+        super().__init__(f"a worker was stopped while it worked on job {job}; it is handed back", job)
 
 
 def error_to_json(error: TalkreelError) -> dict[str, Any]:

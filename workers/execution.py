@@ -32,6 +32,7 @@ from .errors import (
     JobNotFoundError,
     JobReleasedError,
     WorkerMismatchError,
+    WorkerStoppedError,
 )
 from .fleet import JOB_LIFETIME, SHARED, Fleet
 from .jobs import LEASE, Order
@@ -269,6 +270,9 @@ def _failed(fleet: Fleet, job: str, step: str, owner: str, error: Exception) -> 
     if isinstance(error, WaitingError):
         fleet.jobs.hand_back(job, step, owner, "another worker is making it", pause=WAITING_PAUSE, uncounted=True)
         return "waiting"
+    if isinstance(error, WorkerStoppedError):
+        fleet.jobs.hand_back(job, step, owner, str(error), pause=0.0, uncounted=True)
+        return "handed back: told to stop"
     if isinstance(error, NotReadyError):
         fleet.jobs.remake(job, step, owner, [])
         fleet.advance(job)

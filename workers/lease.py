@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-from .errors import DeadlineError, FleetError, JobCancelledError, JobReleasedError
+from . import leaving
+from .errors import DeadlineError, FleetError, JobCancelledError, JobReleasedError, WorkerStoppedError
 from .jobs import Jobs
 
 log = logging.getLogger(__name__)
@@ -20,6 +21,8 @@ BEAT = 0.5
 
 INSIST = 0.1
 """Seconds between two orders to a model to stop, since the first may have come between two of its runs."""
+
+LEAVING = "leaving"
 
 
 class Lease:
@@ -60,7 +63,11 @@ class Lease:
 
     def _run(self) -> None:
         while not self._stop.wait(BEAT):
-            self._beat()
+            if leaving.is_over():
+                self.lost = LEAVING
+                self._on_loss()
+            else:
+                self._beat()
             if self.lost is not None:
                 while not self._stop.wait(INSIST):
                     self._on_loss()
@@ -97,12 +104,15 @@ class Lease:
 
         Raises:
             DeadlineError, JobCancelledError, JobReleasedError: what became of the job or the step.
+            WorkerStoppedError: this worker was told to stop.
         """
         if self.lost is not None:
             raise self.reason()
 
     def reason(self) -> FleetError:
         """Why the work shall stop."""
+        if self.lost == LEAVING:
+            return WorkerStoppedError(self._job)
         if self.lost == "late":
             return DeadlineError(self._job, 0)
         if self.lost == "cancelled":

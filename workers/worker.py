@@ -10,7 +10,9 @@ from typing import Any
 
 from celery.signals import setup_logging, worker_ready, worker_shutting_down
 
+from . import leaving
 from .app import app
+from .config import grace
 from .connections import Connections
 from .fleet import Fleet
 from .supervisor import Supervisor
@@ -57,6 +59,8 @@ def start_supervisor(**_: Any) -> None:
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
-def stop_supervisor(**_: Any) -> None:
+def leave(**_: Any) -> None:
+    """Steps may finish for a while; the fleet is no longer looked after from here."""
+    leaving.hand_back_in(grace())
     for supervisor in _supervisors:
         supervisor.stop()

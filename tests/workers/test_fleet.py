@@ -227,7 +227,9 @@ def test_another_version_hands_the_job_back(fleet: TestFleet, voice: Path) -> No
     client = fleet.client()
     made = submit(fleet, voice, seed=15)
     made.wait(timeout=WAIT)
-    order = replace(client.fleet.jobs.order(made.id), job="upgraded", code="0.0.0+other", submitted=client.fleet.jobs.now())
+    order = replace(
+        client.fleet.jobs.order(made.id), job="upgraded", code="0.0.0+other", submitted=client.fleet.jobs.now()
+    )
     client.fleet.jobs.create(order)
     client.fleet.advance("upgraded")
     job = client.job("upgraded")
