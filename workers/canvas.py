@@ -154,6 +154,7 @@ def producer(key: str) -> str | None:
         "motion": "motion",
         "portrait": "portrait",
         "appearance": "appearance",
+        "source": "appearance",
         "plan": "plan",
         "film": "mux",
     }.get(kind)

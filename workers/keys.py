@@ -82,6 +82,11 @@ class Keys:
         return self._key("appearance", *self._face)
 
     @cached_property
+    def source(self) -> str:
+        """The appearance's keypoints, for steps that need no features (a thousandth of the bytes)."""
+        return self._key("source", *self._face)
+
+    @cached_property
     def plan(self) -> str:
         s = self.settings
         return self._key(

@@ -21,7 +21,7 @@ from pipeline.stages.generator import generate, to_pixels
 from pipeline.stages.segments import Segment, encode_segment
 from pipeline.stages.sound import read_sound
 from pipeline.studio import Scene, Studio
-from pipeline.values import Appearance, KeyFrame, Motion, Portrait, Sound, Soundtrack
+from pipeline.values import Appearance, KeyFrame, Motion, Portrait, Sound, Soundtrack, Source
 
 from .app import app
 from .canvas import kind_of, settled_step
@@ -103,6 +103,8 @@ def appearance(work: Work) -> dict[str, Any]:
         return work.studio.make_appearance(work.get(work.keys.portrait, Portrait), work.report)
 
     work.shared(work.keys.appearance, make)
+    if not work.has(work.keys.source):
+        work.put(work.keys.source, work.get(work.keys.appearance, Appearance).source)
     work.progress("appearance", 1, 1)
     return {"report": partial(work.report)}
 
@@ -110,7 +112,7 @@ def appearance(work: Work) -> dict[str, Any]:
 @step_task
 def plan(work: Work) -> dict[str, Any]:
     """Stage 6, and how the work is divided."""
-    scene = _scene(work)
+    scene = _scene(work, _source(work))
     with work.report.timing("key frames"):
         numbers = scene.key_frame_numbers()
     picture = work.get(work.keys.portrait, Portrait)
@@ -124,7 +126,7 @@ def plan(work: Work) -> dict[str, Any]:
 def render(work: Work) -> dict[str, Any]:
     """Stages 7 and 8 for one chunk of key frames, as if the chunk before ended well."""
     number, made = work.number, work.get(work.keys.plan, Plan)
-    scene, picture = _scene(work), work.get(work.keys.portrait, Portrait)
+    scene, picture = _scene(work, work.get(work.keys.appearance, Appearance)), work.get(work.keys.portrait, Portrait)
     last = None
     if number:
         before = int(made.chunk(number - 1)[-1])
@@ -139,7 +141,7 @@ def settle(work: Work) -> dict[str, Any]:
     """The same, from the chunk before as it really ended."""
     made, view = work.get(work.keys.plan, Plan), _view(work)
     before = work.get(_frames_key(work, view, work.number - 1), Chunk)
-    scene, picture = _scene(work), work.get(work.keys.portrait, Portrait)
+    scene, picture = _scene(work, work.get(work.keys.appearance, Appearance)), work.get(work.keys.portrait, Portrait)
     return _render(work, scene, picture, made, before.last, work.keys.frames(work.number, settled=True))
 
 
@@ -169,7 +171,7 @@ def encode(work: Work) -> dict[str, Any]:
     film = work.studio.film_format(compositor, work.settings.fps)
     part = segment_ranges(made.frames, film.segment_frames)[work.number]
     if not work.has(key):
-        scene, view = _scene(work), _view(work)
+        scene, view = _scene(work, _source(work)), _view(work)
         first, last = made.segments[work.number]
         stored = [_frames_key(work, view, chunk) for chunk in range(first, last + 1)]
         work.need(*stored)
@@ -225,12 +227,16 @@ def _view(work: Work) -> JobView:
     return work.patiently(lambda: work.fleet.jobs.view(work.order.job))
 
 
-def _scene(work: Work) -> Scene:
+def _source(work: Work) -> Appearance:
+    """An appearance without features: enough to know where keypoints go, not to render."""
+    return Appearance({}, work.get(work.keys.source, Source))
+
+
+def _scene(work: Work, appearance: Appearance) -> Scene:
     heard = _view(work).result("sound")
     if heard is None:
         raise NotReadyError
-    appearance, motion = work.get(work.keys.appearance, Appearance), work.get(work.keys.motion, Motion)
-    return work.studio.scene(appearance, motion, heard["duration"], work.settings)
+    return work.studio.scene(appearance, work.get(work.keys.motion, Motion), heard["duration"], work.settings)
 
 
 def _frames_key(work: Work, view: JobView, chunk: int) -> str:
