@@ -126,7 +126,7 @@ def render(
     compositor = studio.compositor(picture, settings)
 
     def frames() -> Iterator[U8]:
-        for _, image in scene.between(key_frames()):
+        for _, image in scene.between(key_frames(), report):
             with report.timing("compositing"):
                 yield compositor.compose(image)
 

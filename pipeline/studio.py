@@ -7,9 +7,10 @@ the manifest's parts are turned into the stages' plain arguments, and nowhere el
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -191,6 +192,7 @@ class Scene:
             portrait: [S, S, 3], what the first frame is compared with.
             last: the settled key frame before the first of these, None at the film's start.
         """
+
         def rendered(points: F32, model: Model) -> F32:
             with report.timing("generator", model.provider):
                 return generate(self.appearance, points, model)
@@ -209,6 +211,7 @@ class Scene:
             on_repair=report.repairs.append,
         )
 
-    def between(self, key_frames: Iterator[KeyFrame]) -> Iterator[tuple[int, U8]]:
-        """Stage 9: every frame from the first of these key frames to the last."""
-        return fill_between(key_frames, self.keypoints)
+    def between(self, key_frames: Iterator[KeyFrame], report: Report | None = None) -> Iterator[tuple[int, U8]]:
+        """Stage 9: every frame from the first of these key frames to the last; its seconds go to the report."""
+        timing = partial(report.timing, "interpolation") if report else nullcontext
+        return fill_between(key_frames, self.keypoints, timing)

@@ -8,6 +8,7 @@ shows two mouths.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
@@ -91,15 +92,26 @@ def between(before: KeyFrame, after: KeyFrame, frame: int, keypoints: F32) -> U8
     return (mixed + 0.5).astype(np.uint8)
 
 
-def fill_between(key_frames: Iterable[KeyFrame], keypoints: Callable[[int], F32]) -> Iterator[tuple[int, U8]]:
+def fill_between(
+    key_frames: Iterable[KeyFrame],
+    keypoints: Callable[[int], F32],
+    timing: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[tuple[int, U8]]:
     """All frames from the first key frame to the last, in order: frame number and [S, S, 3] uint8.
 
     Holds two key frames at a time.
+
+    Args:
+        keypoints: of any frame in between, [K, 3].
+        timing: entered around the making of each frame in between.
     """
     before: KeyFrame | None = None
     for key in key_frames:
         if before is not None:
             for frame in range(before.index + 1, key.index):
-                yield frame, between(before, key, frame, keypoints(frame))
+                points = keypoints(frame)
+                with timing():
+                    image = between(before, key, frame, points)
+                yield frame, image
         yield key.index, key.image
         before = key

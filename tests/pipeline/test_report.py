@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pytest
+
 from pipeline.report import Report, versions
-from pipeline.values import Repair
+from pipeline.values import Crop, Portrait, Repair
 
 
 def test_repairs_are_listed_by_kind_and_frame() -> None:
@@ -23,6 +26,23 @@ def test_time_in_a_stage_adds_up() -> None:
     stage = report.to_json()["stages"]["generator"]
     assert stage["provider"] == "CPUExecutionProvider"
     assert stage["seconds"] > 0
+
+
+@pytest.mark.parametrize(("frame", "notes"), [("portrait", 1), ("crop", 0)])
+def test_a_shrunken_picture_is_said_once(frame: str, notes: int) -> None:
+    portrait = Portrait(
+        picture=np.zeros((480, 640, 3), np.uint8),
+        pixels=np.zeros((8, 8, 3), np.uint8),
+        landmarks=np.zeros((478, 3), np.float32),
+        crop=Crop(np.eye(2, 3)),
+        stored_size=(3840, 2880),
+        face_box=(0, 0, 100, 100),
+    )
+    report = Report(settings={"frame": frame})
+    report.describe_portrait(portrait)
+    data = report.to_json()
+    assert data["portrait"]["shrunk"]
+    assert data["notes"] == ["the picture was shrunk from 3840x2880 to 640x480; --max-side sets the limit"] * notes
 
 
 def test_versions_name_what_makes_the_film() -> None:

@@ -322,6 +322,15 @@ def test_a_window_that_judges_loudness_otherwise_takes_over_gradually(speak) -> 
     assert steps.max() < 0.6 * change
 
 
+def test_music_moves_the_lips_within_their_range(speak) -> None:  # type: ignore[no-untyped-def]
+    time = np.arange(5 * RATE) / RATE
+    chord = sum(np.sin(2 * np.pi * note * time) for note in (220.0, 277.2, 329.6, 440.0, 880.0))
+    beat = 0.2 * chord * (0.6 + 0.4 * np.sign(np.sin(2 * np.pi * 2 * time)))
+    expression = speak(beat).expression
+    assert np.abs(expression[:, LIPS]).max() < 1.2
+    assert expression[:, unit("jawOpen")].min() > -0.05
+
+
 def test_eyes_blink_now_and_then_and_completely(minute: Motion) -> None:
     left, right = minute.expression[:, unit("eyeBlinkLeft")], minute.expression[:, unit("eyeBlinkRight")]
     np.testing.assert_array_equal(left, right)

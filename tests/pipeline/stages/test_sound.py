@@ -152,6 +152,13 @@ def test_loudness_is_left_alone(level: float, tmp_path: Path) -> None:
     assert np.abs(speech.samples[800:-800]).max() == pytest.approx(level, rel=0.01)
 
 
+def test_music_is_a_sound_like_any_other(tmp_path: Path) -> None:
+    chord = sum(tone(2, 44100, note, 0.2) for note in (220.0, 277.2, 329.6, 440.0))
+    speech, track = read_sound(write_wav(tmp_path / "music", np.stack([chord, chord]), 44100))
+    assert speech.duration == 2
+    assert track.channels == 2
+
+
 def test_a_constant_offset_and_clipping_are_passed_on(tmp_path: Path) -> None:
     samples = np.clip(tone(1, 16000, level=3.0) + 0.2, -1, 1)
     speech, _ = read_sound(write_wav(tmp_path / "voice", samples, 16000))
