@@ -90,14 +90,17 @@ class Supervisor:
     def _run(self) -> None:
         while not self._stop.wait(EVERY):
             try:
-                if self._locked():
+                if self.locked():
                     self.look()
             except Exception as error:  # Redis away: the next round will do
                 log.warning("supervisor: %s", error)
-                # Nobody could renew a lease meanwhile.
-                self._trust_leases_at = time.monotonic() + LEASE
+                self.redis_was_away()
 
-    def _locked(self) -> bool:
+    def redis_was_away(self) -> None:
+        """Nobody could renew a lease meanwhile: leave them alone until everybody has had the time to."""
+        self._trust_leases_at = time.monotonic() + LEASE
+
+    def locked(self) -> bool:
         """Whether this process has the lock; it lapses when its holder dies."""
         jobs = self.fleet.jobs
         key = f"{jobs.prefix}:supervisor"
