@@ -42,9 +42,10 @@ def check_output(path: Path) -> Path:
     if path.exists() and not path.is_file():
         raise OutputError(f"{path} is a device or a pipe, which a film would replace; give the name of a file")
     if not path.parent.is_dir():
-        raise OutputError(f"{path.parent} does not exist; create it, or give another place for the film")
+        cure = "that is a file; give" if path.parent.exists() else "create it, or give"
+        raise OutputError(f"there is no folder {path.parent}; {cure} another place")
     if not os.access(path.parent, os.W_OK):
-        raise OutputError(f"{path.parent} cannot be written to; give another place for the film")
+        raise OutputError(f"{path.parent} cannot be written to; give another place")
     return path
 
 

@@ -87,9 +87,7 @@ def decode(vectors: F32, layout: MotionLayout, fps: float) -> Motion:
         expression=layout.expression.decode(vectors),
         scale=layout.scale.decode(vectors)[:, 0],
         translation=layout.translation.decode(vectors),
-        angles=np.concatenate(
-            [part.decode(vectors) for part in (layout.pitch, layout.yaw, layout.roll)], axis=1
-        ),
+        angles=np.concatenate([part.decode(vectors) for part in (layout.pitch, layout.yaw, layout.roll)], axis=1),
         fps=fps,
     )
 

@@ -125,9 +125,7 @@ def test_whole_picture_stays_but_for_the_face(
 
 
 @pytest.mark.parametrize("fps", ["10", "29.97", "50"])
-def test_frame_rates(
-    fps: str, sample_portrait_path: Path, short_voice: Path, studio: Studio, tmp_path: Path
-) -> None:
+def test_frame_rates(fps: str, sample_portrait_path: Path, short_voice: Path, studio: Studio, tmp_path: Path) -> None:
     settings = Settings(preset="preview", frame="crop", fps=fps)  # type: ignore[arg-type]
     report = render(sample_portrait_path, short_voice, tmp_path / "film.webm", settings, studio=studio)
     frames = decoded(tmp_path / "film.webm")
@@ -242,9 +240,7 @@ def test_an_interruption_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_older_film_survives_a_failure(
-    sample_portrait_path: Path, studio: Studio, tmp_path: Path
-) -> None:
+def test_an_older_film_survives_a_failure(sample_portrait_path: Path, studio: Studio, tmp_path: Path) -> None:
     (tmp_path / "film.webm").write_bytes(b"older")
     (tmp_path / "empty.wav").write_bytes(b"")
     with pytest.raises(SoundError):
@@ -289,12 +285,21 @@ def test_progress_has_real_counts(
 def test_bad_places_for_the_film(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is a folder"):
         check_output(tmp_path)
-    with pytest.raises(OutputError, match="does not exist"):
+    with pytest.raises(OutputError, match=r"there is no folder .*missing; create it"):
         check_output(tmp_path / "missing" / "film.webm")
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="that is a file"):
+        check_output(tmp_path / "file" / "film.webm")
     os.mkfifo(tmp_path / "pipe")
     for device in (tmp_path / "pipe", Path(os.devnull)):
         with pytest.raises(OutputError, match="device or a pipe"):
             check_output(device)
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # for the superuser every folder is writable
+    with pytest.raises(OutputError, match="cannot be written to; give another place"):
+        check_output(tmp_path / "film.webm")
 
 
 def test_a_film_does_not_replace_its_input(
@@ -312,5 +317,3 @@ def test_a_film_does_not_replace_its_input(
 def test_an_unknown_preset_is_told_before_any_work(tmp_path: Path, studio: Studio) -> None:
     with pytest.raises(PackError, match="choose one of: preview, quality"):
         render("no picture", "no sound", tmp_path / "film.webm", Settings(preset="huge"), studio=studio)
-
-

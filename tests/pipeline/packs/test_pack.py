@@ -78,8 +78,12 @@ def test_motion_decodes_by_mean_and_std_or_min_and_max(copy: Path) -> None:
     edit(copy, "motion", "parts", "expression", value={"columns": [0, 2], "mean": "mean_exp", "std": "std_exp"})
     edit(copy, "motion", "parts", "scale", value={"columns": [2, 3], "min": "low", "max": 3.0})
     (copy / "template.json").write_text(json.dumps({"mean_exp": [1, 2], "std_exp": [10, 20], "low": [1.0]}))
-    edit(copy, "files", "template.json", value={
-        "bytes": (copy / "template.json").stat().st_size, "sha256": "", "licence": "MIT", "provenance": "test"})
+    edit(
+        copy,
+        "files",
+        "template.json",
+        value={"bytes": (copy / "template.json").stat().st_size, "sha256": "", "licence": "MIT", "provenance": "test"},
+    )
     layout = MotionLayout.read(Pack.open(copy))
     motion = np.array([[1, 1, 0.5]], np.float32)
     np.testing.assert_allclose(layout.expression.decode(motion), [[11, 22]])

@@ -152,5 +152,3 @@ def test_frames_come_one_by_one() -> None:
     made = checked_key_frames(tries, renderer, PORTRAIT, SPEC)
     next(made)
     assert renderer.runs == [0]
-
-
