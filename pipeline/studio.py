@@ -71,6 +71,20 @@ class Studio:
         """End a model's run that is under way, from another thread; it raises ModelError there."""
         self.models.terminate()
 
+    def warm_up(self, *, motion: bool = True, frames: bool = True) -> None:
+        """Open models and run each once with zeros, so that the first film does not wait for them.
+
+        Args:
+            motion: those of stage 3. frames: those of stages 4 to 8, the generator of the default preset.
+        """
+        names = [self.speech.encoder, self.speech.denoiser] if motion else []
+        if frames:
+            generator = self.pack.manifest.preset(Settings().preset).generator
+            names += [self.source.model, "appearance", generator]
+        for name in names:
+            spec = self.pack.manifest.model(name)
+            self.models.get(name).run({role: tensor.zeros() for role, tensor in spec.inputs.items()})
+
     def prepare_portrait(self, source: Path | BinaryIO, settings: Settings, report: Report) -> Portrait:
         """Stage 2."""
         with report.timing("portrait", self.finder.landmarks.provider):

@@ -84,6 +84,8 @@ def settings() -> dict[str, Any]:
         "result_backend_transport_options": {"visibility_timeout": VISIBILITY_TIMEOUT},
         "task_soft_time_limit": SOFT_LIMIT,
         "task_time_limit": LONGEST_TASK,
+        # A new process opens its models before it takes a task.
+        "worker_proc_alive_timeout": 120.0,
         "worker_max_memory_per_child": 1024 * int(os.environ.get("TALKREEL_PROCESS_MEMORY") or MEMORY_PER_PROCESS),
         # Brokers restart; workers wait for them for as long as it takes.
         "broker_connection_retry": True,

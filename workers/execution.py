@@ -20,7 +20,7 @@ from pipeline.settings import Settings
 from pipeline.studio import Studio
 
 from .artifacts import Claim
-from .canvas import NUMBERED, kind_of, number_of
+from .canvas import NUMBERED, finished_by, kind_of, number_of
 from .codec import decode, encode
 from .errors import (
     ArtifactMissingError,
@@ -250,7 +250,8 @@ def _run(
             lease.check()  # a run that was ended on purpose is no fault of the model
             raise
     took = {"took": round(time.monotonic() - begun, 3)}
-    patiently(lambda: fleet.jobs.finish(job, step, owner, {**result, **took}))
+    if not patiently(lambda: fleet.jobs.finish(job, step, owner, {**result, **took})) and finished_by(step):
+        patiently(lambda: fleet.drop_late_film(job))
     patiently(lambda: fleet.advance(job))
     return "done"
 
@@ -307,6 +308,12 @@ class Studios:
         self._open = open_studio
         self._studios: dict[str, Studio] = {}
 
+    def open(self, pack: str) -> Studio:
+        """The studio of a pack, the same one each time."""
+        if pack not in self._studios:
+            self._studios[pack] = self._open(pack)
+        return self._studios[pack]
+
     def of(self, order: Order) -> Studio:
         """The studio that a job needs.
 
@@ -315,9 +322,7 @@ class Studios:
         """
         if order.code != code_identity():
             raise WorkerMismatchError(order.job, f"code {order.code}", code_identity())
-        if order.pack not in self._studios:
-            self._studios[order.pack] = self._open(order.pack)
-        studio = self._studios[order.pack]
+        studio = self.open(order.pack)
         found: Pack = studio.pack
         if found.identity != order.pack_identity:
             raise WorkerMismatchError(order.job, f"pack {order.pack_identity}", found.identity)

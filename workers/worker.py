@@ -8,11 +8,14 @@ import os
 import time
 from typing import Any
 
-from celery.signals import setup_logging, worker_ready, worker_shutting_down
+from celery.signals import setup_logging, worker_process_init, worker_ready, worker_shutting_down
+
+from pipeline.errors import TalkreelError
+from pipeline.packs.store import DEFAULT_PACK
 
 from . import leaving
 from .app import app
-from .config import grace
+from .config import QUEUES, grace
 from .connections import Connections
 from .fleet import Fleet
 from .supervisor import Supervisor
@@ -49,6 +52,19 @@ def configure_logging(loglevel: int | str = logging.INFO, **_: Any) -> None:
     root.handlers[:] = [handler]
     root.setLevel(loglevel)
     logging.getLogger("celery.redirected").setLevel(logging.WARNING)
+
+
+@worker_process_init.connect  # type: ignore[untyped-decorator]
+def warm_up(**_: Any) -> None:
+    """Models are opened in the pool's process, never before the fork. A pack that cannot be opened here fails its
+    jobs with the reason, not the worker."""
+    from .tasks import studios
+
+    queues = os.environ.get("TALKREEL_QUEUES", ",".join(QUEUES)).split(",")
+    try:
+        studios().open(DEFAULT_PACK).warm_up(motion="motion" in queues, frames="render" in queues)
+    except TalkreelError as error:
+        logging.getLogger(__name__).warning("pack %s is not ready: %s", DEFAULT_PACK, error)
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

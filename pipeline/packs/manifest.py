@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import PackError
 
 FORMAT = 1
@@ -38,6 +41,10 @@ class Tensor:
     name: str
     shape: tuple[int | None, ...]
     dtype: str
+
+    def zeros(self) -> NDArray[np.generic]:
+        """An array of its kind; a free side is 1."""
+        return np.zeros([side or 1 for side in self.shape], self.dtype)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class WorkerCommand:
         if not 1 <= args.processes <= 512:
             raise SettingsError(f"processes {args.processes} is out of range; give a number from 1 to 512")
         os.environ["TALKREEL_PROCESSES"] = str(args.processes)
+        os.environ["TALKREEL_QUEUES"] = ",".join(queues)
         from ..app import app  # reads the environment
 
         app.worker_main([
