@@ -16,6 +16,8 @@ from pathlib import Path
 from flower.views.monitor import Metrics
 from tornado.web import authenticated
 
+from workers.app import app
+
 
 def _password() -> str:
     given, path = os.environ.get("FLOWER_PASSWORD", ""), os.environ.get("FLOWER_PASSWORD_FILE", "")
@@ -39,6 +41,10 @@ enable_events = True
 
 # A single task revoked here would leave its job waiting; `talkreel cancel` ends the job and frees what it holds.
 read_only = os.environ.get("FLOWER_READ_ONLY", "true").lower() not in ("false", "0", "no")
+
+# Flower asks all workers several things at a time, each with a connection for the answers and one for the question:
+# in a worker's small pool they would wait for each other for ever.
+app.conf.broker_pool_limit = 64
 
 tasks_columns = "name,args,state,worker,received,runtime,uuid"
 max_tasks = 10_000

@@ -1,4 +1,4 @@
-"""Plays a film in headless Chromium: a page from a local server, whose script posts what it saw."""
+"""Plays a film in headless Chromium: a page from a local server, whose script posts what it saw. Looks at pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,6 +92,23 @@ def play_in_chromium(film: Path, *, timeout: float = 120.0) -> Playback:
     report["events"] = tuple(report["events"])
     report["seek_colour"] = tuple(report.get("seek_colour", ()))
     return Playback(**{"error": None, **report, "ranges": server.ranges})
+
+
+def see_in_chromium(address: str, text: str, picture: Path, *, timeout: float = 60.0) -> str:
+    """Opens a page until it holds this text; the page's elements as its scripts left them, and a PNG of it.
+
+    Raises TimeoutError: it does not within `timeout` seconds; says what it holds.
+    """
+    shown = (f"--screenshot={picture}", "--window-size=1400,900", "--hide-scrollbars", "--virtual-time-budget=5000")
+    end = time.monotonic() + timeout
+    while True:
+        with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:
+            command = [find_chromium(), *FLAGS, f"--user-data-dir={profile}", *shown, "--dump-dom", address]
+            page = subprocess.run(command, capture_output=True, timeout=timeout).stdout.decode(errors="replace")
+        if text in page:
+            return page
+        if time.monotonic() > end:
+            raise TimeoutError(f"the page does not hold {text!r} within {timeout:g} s, but: {page[:3000]}")
 
 
 class _Server(ThreadingHTTPServer):

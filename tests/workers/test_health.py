@@ -71,7 +71,7 @@ def test_a_worker_is_healthy_while_one_task_keeps_it_busy(fleet: TestFleet, tmp_
 
     portrait, voice = ROOT / "samples" / "portrait.png", ROOT / "samples" / "voice.wav"
     job = fleet.client().submit(portrait, voice, preset="preview", frame="crop", seed=21)
-    wait_until(lambda: step_running(job, "render"), 60, fleet.logs)
+    wait_until(lambda: step_running(job, "render"), 2 * LONG, fleet.logs)
     children = [child for worker in fleet.workers for child in psutil.Process(worker.process.pid).children()]
     for child in children:
         child.suspend()
