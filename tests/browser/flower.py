@@ -68,7 +68,8 @@ def running_flower(server: RedisServer, folder: Path, prefix: str = "") -> Itera
     try:
         end = time.monotonic() + START_SECONDS
         while not _answers(flower):
-            assert process.poll() is None and time.monotonic() < end, flower.log.read_text()
+            assert process.poll() is None, flower.log.read_text()
+            assert time.monotonic() < end, flower.log.read_text()
             time.sleep(0.1)
         yield flower
     finally:

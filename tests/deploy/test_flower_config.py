@@ -10,9 +10,9 @@ import pytest
 
 from tests.browser.flower import flower_command, flower_environment, running_flower
 from tests.redis_server import RedisServer, make_certificates
+from workers.app import create_app
 from workers.connections import Connections
 from workers.fleet import Fleet
-from workers.app import create_app
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,9 @@ def test_flower_does_not_start_without_a_password(given: dict[str, str], reason:
         environment = {
             name: value for name, value in flower_environment(server).items() if not name.startswith("FLOWER_")
         }
-        done = subprocess.run(flower_command(0), env={**environment, **given}, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            flower_command(0), env={**environment, **given}, capture_output=True, text=True, timeout=60
+        )
     assert done.returncode != 0
     assert reason in done.stderr
 
