@@ -65,6 +65,11 @@ def finished(view: JobView) -> bool:
     return view.result("mux") is not None
 
 
+def finished_by(step: str) -> bool:
+    """Whether it is this step that makes the film."""
+    return step == "mux"
+
+
 def ready(view: JobView) -> list[str]:
     """Steps that may be sent now, most urgent first; steps that were sent already are not among them."""
     return [step for step in _ready(view) if step not in view.steps]

@@ -15,6 +15,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -99,7 +100,8 @@ class FolderFilms(Films):
             part.write_bytes(path.read_bytes())
             part.replace(target)
         except OSError as error:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
             raise OutputError(f"film {target} cannot be written ({error.strerror}); see TALKREEL_FILMS") from error
         return f"{FOLDER}{target}"
 
@@ -156,6 +158,16 @@ def fetch_film(store: ArtifactStore, film: str) -> bytes:
         raise ArtifactMissingError(film) from None
     except OSError as error:
         raise OutputError(f"film {film} cannot be read: {error}") from error
+
+
+def delete_film(film: str) -> None:
+    """Delete a film by its address, where it is no artifact (those go with the job's others)."""
+    with suppress(FileNotFoundError):
+        if film.startswith(FOLDER):
+            Path(film.removeprefix(FOLDER)).unlink()
+        elif "://" in film:
+            files, path = _fsspec(film)
+            files.rm_file(path)
 
 
 def _fsspec(address: str) -> tuple[Any, str]:

@@ -18,7 +18,7 @@ from .canvas import QUEUES, finished, kind_of, needless_chunks, number_of, produ
 from .config import PRIORITIES
 from .connections import Connections
 from .errors import DeadlineError, JobFailedError, JobLostError, JobNotFoundError
-from .films import Films
+from .films import Films, delete_film
 from .jobs import Jobs, JobView, Order
 from .keys import Keys
 
@@ -33,7 +33,7 @@ STALLED = 20.0
 JOB_LIFETIME = 24 * 3600.0
 """Seconds that inputs and everything made from them live at most."""
 
-MOST_LOST = 5
+MOST_LOST = 10
 """Times that one step's artifacts are made again, before the job fails: a server that evicts them at once would
 keep the fleet busy for ever."""
 
@@ -105,6 +105,15 @@ class Fleet:
         order = self.jobs.order(job)
         self.end(job, "failed", DeadlineError(job, round((order.deadline or 0) - order.submitted, 3)))
 
+    def drop_late_film(self, job: str) -> None:
+        """Delete a film that came after the job's end."""
+        try:
+            over = self.jobs.state(job) in ("failed", "cancelled")
+        except JobNotFoundError:
+            over = True
+        if over:
+            self.films.delete(job)
+
     def drop_frames(self, view: JobView) -> None:
         """Free frames that no segment needs any more."""
         keys = Keys(view.order)
@@ -134,11 +143,13 @@ class Fleet:
 
     def forget(self, job: str) -> None:
         """Erase a job and everything it holds, what it shares with no other job included."""
-        order = self.jobs.order(job)
+        view = self.jobs.view(job)
         self.jobs.end(job, "cancelled")
         self.store.release(job)
         self.films.delete(job)
-        self.store.drop(SHARED, [Keys(order).appearance])
+        if (made := view.result("mux")) is not None:
+            delete_film(made["film"])  # this process may not be told where films are kept
+        self.store.drop(SHARED, [Keys(view.order).appearance])
         self.jobs.forget(job)
 
     def status(self, job: str) -> dict[str, Any]:

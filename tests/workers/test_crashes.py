@@ -82,3 +82,19 @@ def test_a_job_that_kills_its_worker_fails_and_the_others_are_done(fleet: TestFl
     first.wait(timeout=WAIT)
     last.wait(timeout=WAIT)
     wait_until(lambda: not poison.status()["bytes"], 10, str(poison.status()))
+
+
+def test_artifacts_are_deleted_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:
+    """All but the inputs, again and again: they are made again from what they derive from."""
+    fleet.empty()
+    for stage in STAGES:
+        fleet.hold(f"hold-{stage}")
+    job = fleet.submit(voice)
+    for stage in STAGES:
+        fleet.wait_held(f"hold-{stage}")
+        with fleet.server.client() as redis:
+            keys = [key for key in redis.keys("talkreel:artifact:*") if b":input:" not in key]
+            redis.delete(b"", *keys)
+        fleet.let_go(f"hold-{stage}")
+    job.wait(timeout=WAIT)
+    assert job.result() == local
