@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-browser lint bench pack clean help
+.PHONY: demo test test-browser fleet-test lint bench pack clean help
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ test: $(STAMP) ## all tests but those that need a browser or Docker
 
 test-browser: $(STAMP) ## films play in headless Chromium
 	$(BIN)/python -m pytest -q -m browser
+
+fleet-test: $(STAMP) ## the fleet in containers, on a real Docker engine (as root on Debian: installs one)
+	$(BIN)/python -m pytest -q -m docker tests/deploy --durations=5
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

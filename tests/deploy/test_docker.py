@@ -43,7 +43,7 @@ class Stack:
         return sh("docker-compose", "-p", PROJECT, *files, *arguments, env=self.environment)
 
     def client(self, *arguments: str) -> str:
-        return self.compose("run", "--rm", "client", *arguments)
+        return self.compose("run", "--rm", "-T", "client", *arguments)
 
     def containers(self, service: str) -> list[str]:
         return self.compose("ps", "-q", service).split()
@@ -150,7 +150,7 @@ def test_nothing_starts_without_passwords(stack: Stack) -> None:
     with pytest.raises(RuntimeError, match="Redis needs a password"):
         sh(*empty, stack.environment["REDIS_IMAGE"], "/talkreel/start.sh")
     with pytest.raises(RuntimeError, match="refuses us"):
-        stack.compose("run", "--rm", "-e", "TALKREEL_ARTIFACTS_PASSWORD=wrong", "client", "jobs")
+        stack.compose("run", "--rm", "-T", "-e", "TALKREEL_ARTIFACTS_PASSWORD=wrong", "client", "jobs")
 
 
 def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tmp_path: Path) -> None:
