@@ -45,7 +45,6 @@ def free_again(fleet: TestFleet) -> bool:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_cancel_in_every_stage(stage: str, fleet: TestFleet, voice: Path) -> None:
-    fleet.empty()
     fleet.hold(f"hold-{stage}")
     job = fleet.submit(voice)
     fleet.wait_held(f"hold-{stage}")

@@ -27,6 +27,7 @@ EXAMPLES: list[TalkreelError] = [
     errors.JobCancelledError("j1"),
     errors.DeadlineError("j1", 12.5),
     errors.WorkerMismatchError("j1", "pack 2", "pack 1"),
+    errors.WorkerStoppedError("j1"),
 ]
 
 

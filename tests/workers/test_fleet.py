@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from pipeline import NoFaceError, SoundError
@@ -61,6 +62,18 @@ def test_two_workers_share_a_job(fleet: TestFleet, voice: Path) -> None:
     job.wait(timeout=WAIT)
     for worker in fleet.workers:
         assert job.id in worker.text
+
+
+def test_models_are_opened_after_the_fork(fleet: TestFleet, voice: Path) -> None:
+    """ONNX Runtime is loaded in the pool's processes alone."""
+    fleet.submit(voice, seed=6, fps=25).wait(timeout=WAIT)
+
+    def has_runtime(process: psutil.Process) -> bool:
+        return any("onnxruntime" in part.path for part in process.memory_maps())
+
+    for worker in fleet.workers:
+        assert not has_runtime(psutil.Process(worker.process.pid))
+    assert any(has_runtime(child) for worker in fleet.workers for child in worker.children)
 
 
 def test_progress_is_real_and_survives_a_late_client(fleet: TestFleet, voice: Path) -> None:
