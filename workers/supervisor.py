@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 EVERY = 1.0
 """Seconds between two looks."""
 
+SHARE = 4.0
+"""A round that took long, since there are thousands of jobs, is followed by a pause of so many times its length."""
+
 SETTLING = 3.0
 """Seconds that a sent step may be on its way into the broker or from there into a worker."""
 
@@ -88,28 +91,31 @@ class Supervisor:
         self._stop.set()
 
     def _run(self) -> None:
-        while not self._stop.wait(EVERY):
+        pause = EVERY
+        while not self._stop.wait(pause):
+            begun = time.monotonic()
             try:
-                if self.locked():
+                if self.locked(pause):
                     self.look()
             except Exception as error:  # Redis away: the next round will do
                 log.warning("supervisor: %s", error)
                 self.redis_was_away()
+            pause = max(EVERY, SHARE * (time.monotonic() - begun))
 
     def redis_was_away(self) -> None:
         """Nobody could renew a lease meanwhile: leave them alone until everybody has had the time to."""
         self._trust_leases_at = time.monotonic() + LEASE
 
-    def locked(self) -> bool:
-        """Whether this process has the lock; it lapses when its holder dies."""
+    def locked(self, pause: float = EVERY) -> bool:
+        """Whether this process has the lock; it lapses when its holder dies. `pause`: seconds between its rounds."""
         jobs = self.fleet.jobs
         key = f"{jobs.prefix}:supervisor"
         with jobs.server.errors():
-            if jobs.redis.set(key, self._name, nx=True, px=int(EVERY * 3000)):
+            if jobs.redis.set(key, self._name, nx=True, px=int(pause * 3000)):
                 return True
             if jobs.redis.get(key) != self._name.encode():
                 return False
-            jobs.redis.pexpire(key, int(EVERY * 3000))
+            jobs.redis.pexpire(key, int(pause * 3000))
         return True
 
     def look(self) -> None:
