@@ -44,8 +44,7 @@ class Guard:
 def _columns(share: float, edge: list[int], rows: list[list[int]], fall: list[float]) -> list[dict[int, float]]:
     """Weights for each point of an edge: `share` for the edge itself, falling over the rows beyond it."""
     return [
-        {point: share, **{row[i]: share * f for row, f in zip(rows, fall, strict=True)}}
-        for i, point in enumerate(edge)
+        {point: share, **{row[i]: share * f for row, f in zip(rows, fall, strict=True)}} for i, point in enumerate(edge)
     ]
 
 
@@ -92,5 +91,3 @@ def guarded(g: Graph, source: Value, driving: Value) -> Value:
         correction = g.where(above_floor < MARGIN, kept - above_floor, 0.0)
         moved = moved + (g.constant(guard.corrections()) @ correction) * down
     return moved
-
-

@@ -109,5 +109,3 @@ def _eyeball(g: Graph, image: Value, eye: EyeRegion, x: Value, y: Value) -> Valu
     inner_v = g.maximum(g.minimum(v, lower - inset), upper + inset)
     outside = ((inner_u - u).abs() + (inner_v - v).abs()) > 0.0
     return g.where(outside, sample(g, image, *eye.frame.pixel(inner_u, inner_v)), crop(image, SLITS))
-
-
