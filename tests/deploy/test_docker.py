@@ -101,6 +101,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             yield made
         finally:
             made.compose("down", "--volumes", "--remove-orphans", "--timeout", "5")
+            sh("docker", "rmi", "-f", IMAGE)
+            sh("docker", "image", "prune", "--force", "--filter", "label=talkreel=build")
 
 
 def test_the_image_is_small_and_for_nobody_in_particular(stack: Stack) -> None:
