@@ -35,7 +35,7 @@ from .stages.generator import generate
 from .stages.interpolation import fill_between
 from .stages.keyframes import plan_key_frames
 from .stages.keypoints import at_film_frames, driving_keypoints
-from .stages.motion import motion as make_motion
+from .stages.motion import make_motion
 from .stages.portrait import prepare_portrait
 from .values import F32, U8, Appearance, KeyFrame, Motion, Portrait, Sound
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from pipeline.runtime.session import cores_allowed
+
 QUEUES = ("media", "motion", "render", "encode")
 """One kind of work each, so that a fleet can give GPUs to `render` and cores to `encode`. One worker may
 take all."""
@@ -45,7 +47,7 @@ def threads_per_process() -> int:
     if given := os.environ.get("TALKREEL_THREADS"):
         return max(1, int(given))
     processes = int(os.environ.get("TALKREEL_PROCESSES", "1"))
-    return max(1, len(os.sched_getaffinity(0)) // processes)
+    return max(1, cores_allowed() // processes)
 
 
 def settings() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from .diffusion import Schedule, guided, sample
 OnWindow = Callable[[int, int], None]
 
 
-def motion(
+def make_motion(
     sound: Sound,
     encoder: Model,
     denoiser: Model,

@@ -17,7 +17,7 @@ from pipeline.packs.embedded.authoring.speech import build_speech_graphs
 from pipeline.packs.manifest import ModelSpec, Tensor
 from pipeline.packs.specs import MotionLayout, MotionPart, SpeechSpec
 from pipeline.runtime.session import RuntimeOptions, Session
-from pipeline.stages.motion import motion
+from pipeline.stages.motion import make_motion
 from pipeline.values import Motion, Sound
 
 ROOT = Path(__file__).parents[3]
@@ -94,7 +94,7 @@ def speak(encoder: Session, denoiser: Session, spec: SpeechSpec):  # type: ignor
 
     def run(samples: F64, seed: int = 0, guidance: float | None = None) -> Motion:
         sound = Sound(samples.astype(np.float32), RATE, len(samples) / RATE)
-        return motion(sound, encoder, denoiser, spec, layout, seed=seed, guidance=guidance)
+        return make_motion(sound, encoder, denoiser, spec, layout, seed=seed, guidance=guidance)
 
     return run
 

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.packs.specs import MotionLayout, MotionPart, SpeechSpec
-from pipeline.stages.motion import motion
+from pipeline.stages.motion import make_motion
 from pipeline.values import Sound
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "sampler.npz"
@@ -139,7 +139,7 @@ def test_golden_windows_of_the_reference(golden: dict[str, np.ndarray], monkeypa
         alpha=g["alphas"],
         alpha_bar=g["alpha_bars"],
     )
-    out = motion(sound(3 * WINDOW * FRAME), Features(), Denoiser(stand_in), spec, layout(73), seed=0)
+    out = make_motion(sound(3 * WINDOW * FRAME), Features(), Denoiser(stand_in), spec, layout(73), seed=0)
     wanted = g["motion"].reshape(-1, 73)
     np.testing.assert_allclose(out.expression, wanted[:, :63], atol=1e-5)
     np.testing.assert_allclose(out.scale, wanted[:, 63], atol=1e-5)
@@ -153,7 +153,7 @@ def test_golden_windows_of_the_reference(golden: dict[str, np.ndarray], monkeypa
     [(1, 1), (640, 1), (641, 2), (3200, 5), (63999, 100), (64000, 100), (64001, 101), (150123, 235)],
 )
 def test_every_begun_frame_of_sound_is_shown(spec: SpeechSpec, samples: int, frames: int) -> None:
-    out = motion(sound(samples), Encoder(), Denoiser(follow_audio), spec, layout(11), seed=0)
+    out = make_motion(sound(samples), Encoder(), Denoiser(follow_audio), spec, layout(11), seed=0)
     assert len(out) == frames
     assert out.expression.shape == (frames, 1)
     assert out.translation.shape == out.angles.shape == (frames, 3)
@@ -162,14 +162,14 @@ def test_every_begun_frame_of_sound_is_shown(spec: SpeechSpec, samples: int, fra
 
 def test_a_frame_shows_its_own_samples_in_every_window(spec: SpeechSpec) -> None:
     voice = sound(150123)
-    out = motion(voice, Encoder(), Denoiser(follow_audio), spec, layout(11), seed=0)
+    out = make_motion(voice, Encoder(), Denoiser(follow_audio), spec, layout(11), seed=0)
     padded = np.pad(voice.samples, (0, 235 * FRAME - 150123)).reshape(-1, FRAME)
     np.testing.assert_allclose(out.scale, padded.mean(1), atol=1e-6)
 
 
 def test_windows_are_reflected_at_their_ends_and_the_last_is_filled_with_silence(spec: SpeechSpec) -> None:
     encoder, voice = Encoder(), sound(70000)
-    motion(voice, encoder, Denoiser(follow_audio), spec, layout(11), seed=0)
+    make_motion(voice, encoder, Denoiser(follow_audio), spec, layout(11), seed=0)
     first, last = encoder.heard
     window = voice.samples[:64000]
     np.testing.assert_array_equal(first[40:-40], window)
@@ -179,7 +179,7 @@ def test_windows_are_reflected_at_their_ends_and_the_last_is_filled_with_silence
 
 def test_a_window_starts_from_the_end_of_the_one_before(spec: SpeechSpec) -> None:
     denoiser = Denoiser(follow_audio)
-    motion(sound(128000), Encoder(), denoiser, spec, layout(11), seed=0)
+    make_motion(sound(128000), Encoder(), denoiser, spec, layout(11), seed=0)
     first, second = denoiser.last
     np.testing.assert_array_equal(first["previous_motion"], np.full((2, PREVIOUS, 11), 7))
     np.testing.assert_array_equal(first["previous_audio"], 0)
@@ -195,8 +195,8 @@ def test_guidance_is_the_packs_unless_given(spec: SpeechSpec) -> None:
         return np.broadcast_to(np.float32([1, 3])[:, None, None], (2, PREVIOUS + WINDOW, 11))
 
     args = (sound(640), Encoder(), Denoiser(only_the_row), replace(spec, guidance=2.0), layout(11))
-    assert motion(*args, seed=0).scale[0] == pytest.approx(5)
-    assert motion(*args, seed=0, guidance=0.5).scale[0] == pytest.approx(2)
+    assert make_motion(*args, seed=0).scale[0] == pytest.approx(5)
+    assert make_motion(*args, seed=0, guidance=0.5).scale[0] == pytest.approx(2)
 
 
 def test_a_seed_gives_the_same_motion_and_another_seed_another(spec: SpeechSpec) -> None:
@@ -204,7 +204,7 @@ def test_a_seed_gives_the_same_motion_and_another_seed_another(spec: SpeechSpec)
         return np.concatenate([inputs["previous_motion"], 0.9 * inputs["motion"]], 1)
 
     def run(seed: int, samples: int = 70000) -> np.ndarray:
-        return motion(sound(samples), Encoder(), Denoiser(shrink), spec, layout(11), seed=seed).expression
+        return make_motion(sound(samples), Encoder(), Denoiser(shrink), spec, layout(11), seed=seed).expression
 
     np.testing.assert_array_equal(run(3), run(3))
     assert np.abs(run(3) - run(4)).max() > 0.01
@@ -223,7 +223,7 @@ def test_parts_are_decoded_in_their_units(spec: SpeechSpec) -> None:
         part(6, 7, 20, -1),
         part(7, 8, 30),
     )
-    out = motion(sound(640), Encoder(), Denoiser(ones), spec, parts, seed=0)
+    out = make_motion(sound(640), Encoder(), Denoiser(ones), spec, parts, seed=0)
     np.testing.assert_allclose(out.expression, [[2.5]])
     np.testing.assert_allclose(out.scale, [1.1])
     np.testing.assert_allclose(out.translation, [[3, 3, 3]])
@@ -243,7 +243,7 @@ def test_progress_is_told_and_can_stop_the_stage(spec: SpeechSpec) -> None:
 
     encoder = Encoder()
     with pytest.raises(StopError):
-        motion(sound(4 * 64000), encoder, Denoiser(follow_audio), spec, layout(11), seed=0, on_window=on_window)
+        make_motion(sound(4 * 64000), encoder, Denoiser(follow_audio), spec, layout(11), seed=0, on_window=on_window)
     assert told == [(1, 4), (2, 4)]
     assert len(encoder.heard) == 2
 
@@ -253,10 +253,10 @@ def test_values_that_are_not_finite_are_an_error(spec: SpeechSpec) -> None:
         return np.full((2, PREVIOUS + WINDOW, 11), np.nan, np.float32)
 
     with pytest.raises(ModelError, match="window 1 of 2"):
-        motion(sound(64001), Encoder(), Denoiser(broken), spec, layout(11), seed=0)
+        make_motion(sound(64001), Encoder(), Denoiser(broken), spec, layout(11), seed=0)
 
 
 def test_sound_of_another_rate_or_without_samples_is_refused(spec: SpeechSpec) -> None:
     for wrong in (replace(sound(640), sample_rate=8000), sound(0)):
         with pytest.raises(ValueError, match="16000 Hz"):
-            motion(wrong, Encoder(), Denoiser(follow_audio), spec, layout(11), seed=0)
+            make_motion(wrong, Encoder(), Denoiser(follow_audio), spec, layout(11), seed=0)
