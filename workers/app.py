@@ -14,7 +14,7 @@ def create_app(connections: Connections) -> Celery:
     app = Celery("talkreel")
     app.conf.update(settings())
     app.conf.update(connections.celery_settings())
-    app.conf.imports = ("workers.tasks", "workers.worker")
+    app.conf.imports = ("workers.tasks", "workers.worker", "workers.heartbeat")
     return app
 
 

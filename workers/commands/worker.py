@@ -41,6 +41,5 @@ class WorkerCommand:
             f"--loglevel={args.log_level}",
             "--events",
             "--without-mingle",
-            "--include=workers.heartbeat",
         ])  # fmt: skip
         return 0
