@@ -15,10 +15,20 @@ from pipeline.packs.manifest import Section, read_manifest
 from pipeline.packs.pack import MANIFEST, Pack
 from pipeline.packs.store import DEFAULT_PACK, FACES_PACK, SHIPPED, open_pack
 from pipeline.runtime.session import RuntimeOptions
+from tests.redis_server import redis_binary
 from pipeline.values import Portrait
 from tests.portraits import Prepare
 
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Find or install redis-server once, before tests run side by side; without one nothing runs."""
+    if not hasattr(config, "workerinput"):
+        try:
+            redis_binary()
+        except RuntimeError as error:
+            pytest.exit(str(error), returncode=1)
 
 
 @pytest.fixture(scope="session")

@@ -148,9 +148,7 @@ def build_published_pack(folder: Path) -> Path:
                 {"image": ("img", (1, 3, 256, 256))},
                 {"feature_3d": ("output", (1, 32, 16, 64, 64))},
             ),
-            "stitching": _model(
-                "stitching.onnx", {"keypoints": ("input", (1, 126))}, {"delta": ("output", (1, 65))}
-            ),
+            "stitching": _model("stitching.onnx", {"keypoints": ("input", (1, 126))}, {"delta": ("output", (1, 65))}),
             **{
                 name: _model(f"generator-{name}.onnx", generator, {"image": ("out", (1, 3, size, size))})
                 for name, size in (("preview", 256), ("quality", 512))

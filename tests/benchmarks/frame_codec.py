@@ -9,52 +9,48 @@ Frames: the sample portrait at 512 px warped smoothly, 12 in a row.
 
 Processor time on one core of the build machine (kB a frame, ms to encode / to decode it):
 
-                                 local          mouth            far         global       rendered
-  raw                      786   0/  0    786   0/  0    786   0/  0    786   0/  0    786   0/  0
-  zlib 1                   610  21/  4    618  26/  5    610  25/  5    599  25/  5    591  19/  4
-  difference, zlib 1       152   7/  2     67   4/  2    217  11/  3    353  17/  4    269  11/  3
-  PNG 6                    407  95/ 12    424  88/  9    407  96/ 10    385 108/ 11    325 132/ 11
-  difference, PNG 1        144  13/  4     54   6/  3    204  15/  5    338  28/  8    245  20/  7
-  WebP 1                   342  70/  8    361  68/  9    343  61/  7    316  56/  9    243  53/  7
-  WebP 4                   321 156/  7    340 158/  7    322 154/  8    297 150/  7    238 155/  8
-  difference, WebP 0       133  10/  6     93   8/  6    180   9/  6    260  13/  8    189  21/  7
-  difference, WebP 1        92  19/  4     38  35/  2    144  30/  5    247  29/  8    157  70/  7
-  FFV1                     318  22/ 25    338  22/ 26    319  20/ 24    292  18/ 22    232  17/ 19
-  difference, FFV1 Golomb   95  10/ 12     37  10/  6    137  15/ 15    223  17/ 21    154  15/ 18
-  difference, FFV1 range    89  16/ 19     40  14/ 14    135  21/ 23    217  23/ 30    140  18/ 20
-  MagicYUV                 415   5/  4    430   5/  4    416   4/  3    397   5/  3    319   5/  3
-  H.264 ultrafast          112   6/  5     47   4/  3    149   5/  5    314   8/ 10    195   6/  7
-  H.264 superfast           93  13/ 11     41   8/  6    118  14/ 13    225  24/ 20    152  14/ 14
-  H.264 medium              89  29/ 11     38  13/  6    107  37/ 13    208  53/ 19    136  38/ 13
-  VP9 speed 8              114  22/ 14     44  12/  6    166  23/ 16    302  38/ 29    190  28/ 20
-  codec                     87  16/ 14     36   6/  4    134  18/ 16    220  35/ 32    140  29/ 21
+  kB/frame, ms enc/dec                         local              mouth                far             global           rendered
+  raw                               786.4   0.1/ 0.0   786.4   0.1/ 0.0   786.4   0.1/ 0.0   786.4   0.1/ 0.0   786.4   0.1/ 0.0
+  zlib 1                            609.7  17.0/ 3.9   617.7  17.5/ 4.0   610.0  17.1/ 3.8   599.0  16.9/ 3.9   588.9  16.8/ 4.1
+  difference, zlib 1                151.8   8.6/ 2.4    66.8   5.1/ 1.3   217.1  10.4/ 2.7   353.1  11.6/ 3.4   266.3   9.8/ 3.1
+  PNG 6                             406.5  94.1/ 9.6   423.9  89.7/10.8   407.2 102.0/10.0   385.3 102.2/ 9.3   321.4 134.5/ 9.7
+  WebP 4                            321.2 187.6/ 7.6   340.3 165.5/ 6.8   322.0 155.7/ 6.7   297.2 165.6/ 7.2   232.8 161.7/ 6.6
+  difference, WebP 0                132.6   8.9/ 5.0    92.8  10.5/ 6.5   179.6   9.3/ 5.6   259.8  11.5/ 7.5   185.6  19.2/ 6.8
+  difference, WebP 1                 92.4  17.9/ 4.0    37.5  29.1/ 2.3   144.0  27.6/ 4.2   246.8  21.9/ 6.1   154.6  67.8/ 6.2
+  FFV1                              317.7  20.9/23.6   337.5  21.6/24.7   318.7  20.7/24.7   292.2  21.1/20.1   226.9  20.1/24.5
+  difference, FFV1 Golomb            95.1  14.1/11.9    36.8  10.9/ 6.4   137.3  14.3/13.9   223.0  20.9/24.9   151.7  17.4/20.5
+  difference, FFV1 range             89.2  14.8/16.3    40.2  12.4/14.1   134.9  17.2/20.6   217.0  23.4/28.8   136.9  22.6/25.0
+  MagicYUV                          415.1   4.4/ 3.6   429.9   4.6/ 3.5   415.5   4.7/ 3.6   396.7   4.7/ 3.4   315.9   4.7/ 3.1
+  difference, MagicYUV              172.4   4.8/ 2.7   132.6   4.8/ 2.5   225.7   4.1/ 2.8   306.6   4.3/ 3.1   203.9   4.8/ 2.9
+  H.264 ultrafast                   112.2   4.7/ 4.3    46.8   2.4/ 2.2   148.8   4.0/ 4.9   313.5   6.0/ 8.3   193.0   4.9/ 6.2
+  H.264 superfast                    93.3  13.4/10.9    40.8   8.2/ 5.7   117.9  15.3/13.3   225.1  24.6/21.6   148.7  19.0/14.1
+  H.264 medium                       88.6  20.8/ 9.5    37.7   9.5/ 5.0   107.3  27.3/10.9   207.5  57.5/19.5   132.1  49.4/15.2
+  VP9 speed 8                       113.5  24.2/13.2    44.1  12.4/ 5.6   166.2  27.7/18.0   301.7  46.5/32.2   186.9  36.9/21.8
+  codec                             127.5   6.6/ 2.0    46.0   2.9/ 1.4   181.0   7.6/ 2.6   306.6  11.4/ 3.7   203.9  11.8/ 3.3
 
-"codec" is workers/frame_codec.py: FFV1 of the difference to the previous frame, within its box. On rendered frames
-only H.264 medium is smaller, by 3 %; what is quicker is larger by 9 % (H.264 superfast) and more. FFV1 is FFmpeg's
-own, so in every build of PyAV; libx264 (GPL) is not.
+"codec" is workers/frame_codec.py: MagicYUV of the difference to the previous frame, within its box. Rendering a frame
+of 512 px takes 60 to 90 ms, so what is a third smaller (FFV1, H.264 medium) would cost half as much again; with FFV1
+a film took 1.7 times as long on the fleet as in one process. zlib is no smaller and slower, and MagicYUV is FFmpeg's
+own, so in every build of PyAV.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import time
 import zlib
-from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 import av
 import numpy as np
 from PIL import Image
 
-from pipeline import Settings, render
-from pipeline.studio import Scene
-from pipeline.values import KeyFrame
+from pipeline import Report, RuntimeOptions, Settings, open_pack
+from pipeline.stages.sound import read_sound
+from pipeline.studio import Studio
 from workers.frame_codec import restore, store
 
 FRAMES = 12
@@ -202,6 +198,7 @@ WAYS: dict[str, Raw] = {
     "difference, FFV1 range": Difference(Video("ffv1", "ffv1", "bgr0", level="3", coder="range_def"), 128),
     "FFV huffman": Video("ffvhuff", "ffvhuff", "rgb24"),
     "MagicYUV": Video("magicyuv", "magicyuv", "gbrp"),
+    "difference, MagicYUV": Difference(Video("magicyuv", "magicyuv", "gbrp", pred="left"), 128),
     "H.264 ultrafast": Video("libx264rgb", "h264", "rgb24", preset="ultrafast", qp="0"),
     "H.264 superfast": Video("libx264rgb", "h264", "rgb24", preset="superfast", qp="0"),
     "H.264 medium": Video("libx264rgb", "h264", "rgb24", preset="medium", qp="0"),
@@ -236,30 +233,15 @@ def _sampled(picture: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.rint(above * (1 - fy) + below * fy).astype(np.uint8)
 
 
-class _EnoughError(Exception):
-    """Ends a rendering."""
-
-
 def rendered_frames(first: int = 30, count: int = FRAMES) -> np.ndarray:
-    """[count, 512, 512, 3] uint8: key frames of the sample rendered with the embedded pack."""
-    images: list[np.ndarray] = []
-
-    between = Scene.between
-
-    def watched(frames: Iterable[KeyFrame]) -> Iterator[KeyFrame]:
-        for frame in frames:
-            images.append(frame.image)
-            if len(images) == first + count:
-                raise _EnoughError
-            yield frame
-
-    with (
-        TemporaryDirectory() as folder,
-        patch.object(Scene, "between", lambda scene, frames: between(scene, watched(frames))),
-        contextlib.suppress(_EnoughError),
-    ):
-        render(PORTRAIT, PORTRAIT.with_name("voice.wav"), Path(folder) / "film.webm", Settings(frame="crop"))
-    return np.stack(images[first:])
+    """[count, 512, 512, 3] uint8: frames of the sample as the embedded pack renders it."""
+    studio = Studio(open_pack(), RuntimeOptions())
+    settings, report = Settings(), Report()
+    portrait = studio.prepare_portrait(PORTRAIT, settings, report)
+    sound, _ = read_sound(PORTRAIT.with_name("voice.wav"))
+    motion = studio.make_motion(sound, settings, report, lambda done, windows: None)
+    scene = studio.scene(studio.make_appearance(portrait, report), motion, sound.duration, settings)
+    return np.stack([key.image for key in scene.render(range(first, first + count), portrait.pixels, report)])
 
 
 def measure(way: Raw, frames: np.ndarray, repeats: int) -> tuple[float, float, float]:

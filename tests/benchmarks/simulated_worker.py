@@ -1,6 +1,6 @@
 """A worker whose steps sleep instead of working: for measuring the fleet's own part (see simulated_fleet).
 
-    celery -A tests.benchmarks.simulated_worker worker --pool threads --concurrency 25
+celery -A tests.benchmarks.simulated_worker worker --pool threads --concurrency 25
 """
 
 from __future__ import annotations

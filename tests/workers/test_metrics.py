@@ -77,7 +77,8 @@ def test_figures_of_a_job_from_its_queue_to_its_end(tmp_path: Path) -> None:
 
                 worker = fleet.start("one")
                 wait_until(lambda: step_running(job, "render"), WAIT, fleet.logs)
-                assert worker.kill_child()
+                for child in worker.children:
+                    child.kill()
                 report = job.wait(timeout=WAIT)
                 done = figures.read()
                 assert done["talkreel_jobs{state=running}"] == 0
