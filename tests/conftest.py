@@ -15,9 +15,9 @@ from pipeline.packs.manifest import Section, read_manifest
 from pipeline.packs.pack import MANIFEST, Pack
 from pipeline.packs.store import DEFAULT_PACK, FACES_PACK, SHIPPED, open_pack
 from pipeline.runtime.session import RuntimeOptions
-from tests.redis_server import redis_binary
 from pipeline.values import Portrait
 from tests.portraits import Prepare
+from tests.redis_server import redis_binary
 
 ROOT = Path(__file__).parent.parent
 
