@@ -190,7 +190,9 @@ def test_another_process_makes_the_same_bytes() -> None:
     assert made.stdout == encode(SAMPLES)
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, {1, 2}, np.array([None]), Path("x"), 1j], ids=repr)
+@pytest.mark.parametrize(
+    "value", [pytest.param(object(), id="object"), {1: 2}, {1, 2}, np.array([None]), Path("x"), 1j], ids=repr
+)
 def test_what_cannot_be_stored_is_refused(value: object) -> None:
     with pytest.raises(TypeError, match="cannot be stored"):
         encode([value])
