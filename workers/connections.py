@@ -5,7 +5,7 @@ TALKREEL_ARTIFACTS_URL   the same, of the artifacts' server; the broker's where 
 TALKREEL_BROKER_PASSWORD, TALKREEL_ARTIFACTS_PASSWORD   instead of a password in the address
 TALKREEL_REDIS_CA        PEM file of the authority that signed the servers' certificates
 
-Each of these may be given as NAME_FILE instead: a file that holds the value (a Docker secret).
+Addresses and passwords may be given as NAME_FILE instead: a file that holds the value (a Docker secret).
 """
 
 from __future__ import annotations
