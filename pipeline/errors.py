@@ -9,10 +9,12 @@ TalkreelError
 │   │   ├── FaceTooSmallError  the face is under the smallest side
 │   │   └── SeveralFacesError  more than one face and none chosen
 │   ├── OutputError            the place where the film should appear
-│   └── PackError              a pack is missing, damaged or of another format
+│   ├── PackError              a pack is missing, damaged or of another format
+│   └── GraphError             an ONNX graph cannot be read or rewritten
 ├── RuntimeMissingError        no onnxruntime is installed                 exit 1
 ├── ModelError                 a model did not load or run                 exit 1
 ├── FirstFrameError            the first frame stayed bad                  exit 1
+├── ProofError                 a rewritten graph breaks a stated bound     exit 1
 └── FilmError                  encoding or muxing failed                   exit 1
 
 A message says what is wrong, with which input, and what to do. The command
@@ -78,6 +80,14 @@ class OutputError(InputError):
 
 class PackError(InputError):
     """A pack is missing, damaged, or its manifest does not fit this version."""
+
+
+class GraphError(InputError):
+    """An ONNX graph cannot be read, or holds what the asked rewrite cannot keep the same."""
+
+
+class ProofError(TalkreelError):
+    """A rewritten graph differs from its source by more than the stated bound, or misses another bound."""
 
 
 class RuntimeMissingError(TalkreelError):

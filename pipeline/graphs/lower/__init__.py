@@ -1,0 +1,1 @@
+"""Exact rewrites of a graph: one pass a file, presets that combine them."""
