@@ -20,14 +20,14 @@ def generator(spec: Spec, weights: WeightSource = SeededWeights()) -> ModelProto
     [1, 3, image_size, image_size] in 0..1.
     """
     writer = GraphWriter(weights, auto_pad=True)
-    spade(writer, spec, warping(writer, spec, *_inputs(spec), WARPED), "out")
+    spade(writer, spec, warping(writer, spec, "feature_3d", "kp_driving", "kp_source", WARPED), "out")
     return writer.model("generator", _inputs(spec), _image(spec))
 
 
 def warping_part(spec: Spec, weights: WeightSource = SeededWeights()) -> ModelProto:  # noqa: B008
     """The warping half alone: the generator's inputs; output `warped` [1, warped_channels, H, W]."""
     writer = GraphWriter(weights, auto_pad=True)
-    warping(writer, spec, *_inputs(spec), WARPED)
+    warping(writer, spec, "feature_3d", "kp_driving", "kp_source", WARPED)
     return writer.model("warping", _inputs(spec), _warped(spec))
 
 

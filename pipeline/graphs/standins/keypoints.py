@@ -73,5 +73,5 @@ def portrait(spec: Spec, seed: int = 0) -> Array:
     coarse = random.uniform(0, 1, (1, 3, spec.portrait_size // 8, spec.portrait_size // 8))
     image = coarse.repeat(8, 2).repeat(8, 3)
     for axis in (2, 3):
-        image = sum(np.roll(image, offset, axis) for offset in range(-3, 4)) / 7
+        image = np.mean([np.roll(image, offset, axis) for offset in range(-3, 4)], 0)
     return image.astype(np.float32)

@@ -17,7 +17,7 @@ GAMMA, BETA = 0.3, 0.5
 # What a residual branch adds to a trunk of standard deviation 1.
 BRANCH = 0.5 * LEAKY_RELU
 # Standard deviation of the logits of the image: 0.2 to 0.26 in the image.
-LOGITS = 1.5
+LOGITS = 1.35
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from .writer import GraphWriter
 # Variance of the heat map of a keypoint, in squared units of the grid.
 HEAT_MAP_VARIANCE = 0.01
 # Spread of the mask's logits: a few of the motions share each point, none has it alone.
-MASK_GAIN = 3 * RELU
+MASK_GAIN = 2.2 * RELU
 
 
 def identity_grid(spec: Spec) -> NDArray[np.float32]:
