@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import onnx
@@ -153,7 +154,7 @@ def constant(value: ir.Value | None) -> np.ndarray | None:
     return value.const_value.numpy()
 
 
-def attribute(node: ir.Node, name: str, default: object = None) -> object:
+def attribute(node: ir.Node, name: str, default: Any = None) -> Any:
     """An attribute's plain Python value (int, float, str, list), or the default when it is not given."""
     found = node.attributes.get(name)
     if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -10,8 +11,6 @@ import onnx_ir as ir
 from ...errors import GraphError
 from ..model import constant
 from ..shapes import infer_node, known_shape
-
-Attributes = int | float | str | Sequence[int] | Sequence[float]
 
 
 class Editor:
@@ -32,7 +31,7 @@ class Editor:
         """Version of the standard operators in this graph."""
         return self.opsets[""]
 
-    def op(self, op_type: str, *inputs: ir.Value | None, domain: str = "", **attributes: Attributes) -> ir.Value:
+    def op(self, op_type: str, *inputs: ir.Value | None, domain: str = "", **attributes: Any) -> ir.Value:
         """Add a node with one output; its type and shape are inferred.
 
         Raises:
@@ -42,7 +41,7 @@ class Editor:
         return value
 
     def ops(
-        self, op_type: str, outputs: int, *inputs: ir.Value | None, domain: str = "", **attributes: Attributes
+        self, op_type: str, outputs: int, *inputs: ir.Value | None, domain: str = "", **attributes: Any
     ) -> tuple[ir.Value, ...]:
         """Like `op`, for an operator with several outputs."""
         node = ir.node(op_type, list(inputs), attributes=attributes, domain=domain, num_outputs=outputs)
@@ -57,9 +56,10 @@ class Editor:
             raise GraphError(f"{op_type} made for {self.before.name or self.before.op_type}: {error}") from error
         return tuple(node.outputs)
 
-    def const(self, array: np.ndarray | Sequence[int] | Sequence[float]) -> ir.Value:
-        """A constant; a list of integers becomes int64."""
-        array = np.ascontiguousarray(np.asarray(array, dtype=np.int64 if not isinstance(array, np.ndarray) else None))
+    def const(self, array: np.ndarray | np.generic | Sequence[int]) -> ir.Value:
+        """A constant; a NumPy scalar has no axes, a list of integers becomes int64."""
+        dtype = None if isinstance(array, np.ndarray | np.generic) else np.int64
+        array = np.asarray(array, dtype=dtype, order="C")
         name = self._fresh("c")
         tensor = ir.tensor(array, name=name)
         value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(array.shape), const_value=tensor)
