@@ -10,15 +10,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+from tests.deploy.debian import MIRROR
+from tests.deploy.shell import sh
 
 ROOT = Path(__file__).parents[2]
 
-PACKAGES = {"dockerd": "docker.io", "docker-compose": "docker-compose", "debootstrap": "debootstrap"}
-"""Debian's packages by a command of each."""
-
-MIRROR = "http://deb.debian.org/debian"
 SUITE, PYTHON = "bookworm", "3.11"
 SLIM = (
     "apt-get clean; rm -rf /var/lib/apt/lists/* /var/cache/apt/* /usr/share/doc/* /usr/share/man/* /usr/share/locale/*"
@@ -33,24 +34,13 @@ PREFIX = "talkreel-test"
 BASE, REDIS, IMAGE = f"{PREFIX}/base", f"{PREFIX}/redis", f"{PREFIX}/talkreel"
 
 
-def sh(*command: str, timeout: float = 300, **options: object) -> str:
-    """Output of a command. RuntimeError: it failed; says all that it said."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)  # type: ignore[call-overload]
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-    return str(done.stdout)
+@dataclass(frozen=True)
+class Images:
+    """Names. `cuda` has that of the image for GPUs, or why there is none."""
 
-
-def install() -> None:
-    """Install what is missing, through apt and as root; RuntimeError: it cannot be."""
-    missing = [package for command, package in PACKAGES.items() if not shutil.which(command)]
-    if not missing:
-        return
-    if os.geteuid() or not shutil.which("apt-get"):
-        raise RuntimeError(f"the fleet's test needs Docker: install {', '.join(missing)}, or run it as root on Debian")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    sh("apt-get", "update", "-qq", env=environment)
-    sh("apt-get", "install", "-y", "-qq", "--no-install-recommends", "iptables", *missing, env=environment)
+    talkreel: str
+    redis: str
+    cuda: Future[str]
 
 
 @contextmanager
@@ -112,6 +102,14 @@ def _import(folder: Path, image: str) -> None:
 def legacy() -> dict[str, str]:
     """The environment in which Docker builds without BuildKit."""
     return {**os.environ, "DOCKER_BUILDKIT": "0"}
+
+
+def build_image(context: Path, dockerfile: str, name: str, **arguments: str) -> str:
+    """Build one of deploy/'s Dockerfiles; its name."""
+    values = [part for key, value in arguments.items() for part in ("--build-arg", f"{key}={value}")]
+    file = str(context / "deploy" / dockerfile)
+    sh("docker", "build", "-q", "-f", file, *values, "-t", name, str(context), env=legacy())
+    return name
 
 
 def build_context(folder: Path) -> Path:

@@ -1,108 +1,43 @@
-"""The fleet in containers, as deploy/ ships it: a film is made though a worker dies and the broker restarts."""
+"""The fleet in containers, as deploy/ ships it, with Compose v2: a film is made though a worker dies and the broker
+restarts, and an upgrade loses nothing."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import av
 import pytest
 
 from pipeline import RuntimeOptions, Settings, render
-from tests.deploy.engine import IMAGE, ROOT, build_bases, build_context, engine, install, legacy, sh
+from tests.deploy.compose import PORTS, PROJECT, RENDERERS, SERVICES, Compose, Stack, running
+from tests.deploy.debian import fetch
+from tests.deploy.engine import IMAGE, ROOT, SUITE, Images, legacy
+from tests.deploy.shell import sh, wait_for
 
 pytestmark = pytest.mark.docker
 
-PROJECT = "talkreeltest"
 MOST_BYTES = 700_000_000
-PORTS = {"FLOWER_ADDRESS": "127.0.0.1:15555", "METRICS_ADDRESS": "127.0.0.1:19540"}
 PASSWORDS = {"TALKREEL_BROKER_PASSWORD": 'a b"c\\d', "TALKREEL_ARTIFACTS_PASSWORD": "art", "FLOWER_PASSWORD": "flo"}
-SERVICES = ("broker", "artifacts", "media", "render", "encode", "flower", "metrics")
-WAIT = 180.0
-
-
-@dataclass(frozen=True)
-class Stack:
-    """The fleet of compose.yaml. `folder` is where clients read and write."""
-
-    folder: Path
-    environment: dict[str, str]
-    context: Path
-    base: str
-
-    def compose(self, *arguments: str) -> str:
-        files = ["-f", str(ROOT / "deploy" / "compose.yaml")]
-        return sh("docker-compose", "-p", PROJECT, *files, *arguments, env=self.environment)
-
-    def client(self, *arguments: str) -> str:
-        return self.compose("run", "--rm", "-T", "client", *arguments)
-
-    def containers(self, service: str) -> list[str]:
-        return self.compose("ps", "-q", service).split()
-
-    def state(self, container: str) -> str:
-        """ "healthy", "starting", "unhealthy", or "exited" and the like."""
-        state = json.loads(sh("docker", "inspect", container))[0]["State"]
-        return str(state.get("Health", {}).get("Status") if state["Running"] else state["Status"])
-
-    def wait_healthy(self) -> None:
-        def states() -> list[str]:
-            return [self.state(container) for service in SERVICES for container in self.containers(service)]
-
-        wait_for(lambda: set(states()) == {"healthy"}, lambda: f"{states()}\n{self.compose('logs', '--tail=20')}")
-
-
-def wait_for(condition: Callable[[], bool], message: Callable[[], str]) -> None:
-    end = time.monotonic() + WAIT
-    while not condition():
-        assert time.monotonic() < end, message()
-        time.sleep(0.3)
+NEWER = f"{IMAGE}-newer"
+NEWER_DOCKERFILE = f"""\
+FROM {IMAGE}
+USER 0
+RUN echo "# A newer version" >> $(python3 -c "import pipeline; print(pipeline.__file__)")
+USER 10001:10001
+"""
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The image built, the fleet up with two renderers; gone in the end."""
-    folder = tmp_path_factory.mktemp("docker")
-    install()
-    with engine():
-        base, redis = build_bases()
-        context = build_context(folder)
-        dockerfile = str(context / "deploy" / "Dockerfile")
-        sh(
-            "docker",
-            "build",
-            "-q",
-            "-f",
-            dockerfile,
-            "--build-arg",
-            f"BASE={base}",
-            "-t",
-            IMAGE,
-            str(context),
-            env=legacy(),
-        )
-        work = folder / "work"
-        shutil.copytree(ROOT / "samples", work)
-        work.chmod(0o777)
-        more = {"TALKREEL_IMAGE": IMAGE, "REDIS_IMAGE": redis, "CLIENT_FOLDER": str(work)}
-        limits = {"RENDER_CORES": "1", "ENCODE_CORES": "1", "ARTIFACTS_MEMORY": "1gb", "ARTIFACTS_LIMIT": "2g"}
-        made = Stack(work, {**os.environ, **PASSWORDS, **PORTS, **more, **limits}, context, base)
-        try:
-            made.compose("up", "-d", "--scale", "render=2")
-            made.wait_healthy()
-            yield made
-        finally:
-            made.compose("down", "--volumes", "--remove-orphans", "--timeout", "5")
-            sh("docker", "rmi", "-f", IMAGE)
-            sh("docker", "image", "prune", "--force", "--filter", "label=talkreel=build")
+def stack(fleet: Stack, v2: Compose) -> Iterator[Stack]:
+    assert int(v2.version.split(".")[0]) >= 2
+    with running(replace(fleet, composer=v2).with_environment(**PASSWORDS)) as stack:
+        yield stack
 
 
 def test_the_image_is_small_and_for_nobody_in_particular(stack: Stack) -> None:
@@ -118,7 +53,9 @@ def test_the_image_is_small_and_for_nobody_in_particular(stack: Stack) -> None:
 
 def test_containers_are_locked_down(stack: Stack) -> None:
     for service in SERVICES:
-        for container in stack.containers(service):
+        containers = stack.containers(service)
+        assert len(containers) == (RENDERERS if service == "render" else 1)
+        for container in containers:
             facts = json.loads(sh("docker", "inspect", container))[0]
             host = facts["HostConfig"]
             assert host["ReadonlyRootfs"], service
@@ -143,11 +80,12 @@ def test_flower_refuses_who_has_no_password(stack: Stack) -> None:
         assert refused.code == 401
 
 
-def test_nothing_starts_without_passwords(stack: Stack) -> None:
+def test_nothing_starts_without_passwords(stack: Stack, v1: Compose) -> None:
     for name in PASSWORDS:
         missing = {key: value for key, value in stack.environment.items() if key != name}
-        with pytest.raises(RuntimeError, match="is required"):
-            sh("docker-compose", "-f", str(ROOT / "deploy" / "compose.yaml"), "config", env=missing)
+        for compose in (stack.composer, v1):
+            with pytest.raises(RuntimeError, match="is required"):
+                replace(stack, composer=compose, environment=missing).compose("config")
     empty = ["docker", "run", "--rm", "-v", f"{ROOT / 'deploy' / 'redis'}:/talkreel:ro", "--entrypoint", "sh"]
     with pytest.raises(RuntimeError, match="Redis needs a password"):
         sh(*empty, stack.environment["REDIS_IMAGE"], "/talkreel/start.sh")
@@ -157,35 +95,72 @@ def test_nothing_starts_without_passwords(stack: Stack) -> None:
 
 def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tmp_path: Path) -> None:
     settings = ["--preset", "preview", "--seed", "5"]
-    job = json.loads(stack.client("submit", "portrait.png", "voice.wav", *settings, "--json"))["job"]
-
-    def rendered() -> float:
-        with urllib.request.urlopen(f"http://{PORTS['METRICS_ADDRESS']}/metrics", timeout=60) as answer:
-            lines = answer.read().decode().splitlines()
-        return sum(
-            float(line.split()[-1]) for line in lines if line.startswith('talkreel_step_seconds_count{step="render"}')
-        )
-
-    before = rendered()
-    wait_for(lambda: rendered() > before, lambda: stack.compose("logs", "--tail=30"))
-    victim = stack.containers("render")[0]
+    job = json.loads(stack.client("submit", "portrait.png", "phrase.wav", *settings, "--json"))["job"]
+    victim, step, owner = wait_for(lambda: freeze_a_renderer(stack, job), lambda: stack.compose("logs", "--tail=30"))
     sh("docker", "kill", "--signal=KILL", victim)
+    cut_short = steps(stack, job)[step]
+    assert (cut_short["status"], cut_short["owner"]) == ("running", owner)
     stack.compose("restart", "broker")
     wait_for(lambda: stack.state(stack.containers("broker")[0]) == "healthy", lambda: stack.compose("logs", "broker"))
     stack.client("watch", job)
     stack.client("fetch", job, "-o", "film.webm")
+    again = steps(stack, job)[step]
+    assert (again["status"], again["starts"]) == ("done", 2)
 
     film = stack.folder / "film.webm"
     with av.open(str(film)) as container:
         frames = sum(1 for _ in container.decode(video=0))
     whole = tmp_path / "local.webm"
     chosen = Settings.from_json({**Settings().to_json(), "preset": "preview", "seed": 5})
-    render(ROOT / "samples" / "portrait.png", ROOT / "samples" / "voice.wav", whole, chosen, options=RuntimeOptions(1))
+    render(stack.folder / "portrait.png", stack.folder / "phrase.wav", whole, chosen, options=RuntimeOptions(1))
     with av.open(str(whole)) as container:
         assert frames == sum(1 for _ in container.decode(video=0))
     assert film.read_bytes() == whole.read_bytes()
-    sh("docker", "start", victim)
-    stack.wait_healthy()
+
+
+def steps(stack: Stack, job: str) -> dict[str, dict[str, object]]:
+    """What the fleet knows of a job's steps (see workers.jobs)."""
+    return {name: json.loads(text) for name, text in stack.hash(f"fleet:job:{job}:steps").items()}
+
+
+def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str, str] | None:
+    """Pause a container in the midst of a step: begun by it, frames of it rendered, and not ended. The container,
+    the step, and who runs it; None: there is none at this moment."""
+    for step, state in steps(stack, job).items():
+        for container in stack.containers("render"):
+            # Its host name is the beginning of its id.
+            if state["status"] != "running" or not str(state["owner"]).startswith(container[:12]):
+                continue
+            sh("docker", "pause", container)
+            now = steps(stack, job)[step]
+            rendered = stack.hash(f"fleet:job:{job}:counts").get(f"frames/{step.partition(':')[2]}", "0")
+            if now["status"] == "running" and now["owner"] == state["owner"] and int(rendered) > 0:
+                return container, step, str(state["owner"])
+            sh("docker", "unpause", container)
+    return None
+
+
+def test_an_upgrade_loses_nothing(stack: Stack) -> None:
+    """The fleet hands back what newer clients submit, until a newer worker comes; then it serves both."""
+    sh("docker", "build", "-t", NEWER, "-", input=NEWER_DOCKERFILE, env=legacy())
+    newer = stack.with_environment(TALKREEL_IMAGE=NEWER)
+    submit = ("submit", "portrait.png", "short.wav", "--preset", "preview", "--seed", "5", "--json")
+    early = json.loads(newer.client(*submit))["job"]
+    wait_for(
+        lambda: any("version" in str(step.get("note")) for step in steps(stack, early).values()),
+        lambda: f"nobody handed it back: {steps(stack, early)}",
+    )
+    try:
+        newer.compose("run", "-d", "render", "worker", "--queues", "media,motion,render,encode")
+        late = json.loads(stack.client(*submit))["job"]
+        codes = [json.loads(stack.hash(f"fleet:job:{job}")["order"])["code"] for job in (early, late)]
+        assert codes[0] != codes[1]
+        for job in (early, late):
+            stack.client("watch", job)
+            stack.client("fetch", job, "-o", f"{job}.webm")
+        assert (stack.folder / f"{early}.webm").read_bytes() == (stack.folder / f"{late}.webm").read_bytes()
+    finally:
+        sh("docker", "rm", "-f", *stack.containers("render", oneoff=True))
 
 
 def test_a_worker_stops_in_good_order(stack: Stack) -> None:
@@ -194,12 +169,11 @@ def test_a_worker_stops_in_good_order(stack: Stack) -> None:
     assert json.loads(sh("docker", "inspect", victim))[0]["State"]["ExitCode"] == 0
 
 
-def test_the_image_for_gpus_builds_but_for_its_base(stack: Stack) -> None:
-    """Everything but the base and onnxruntime-gpu, which is several hundred MB."""
-    arguments = ["--build-arg", f"BASE={stack.base}", "--build-arg", "EXTRA=cpu"]
-    dockerfile = str(stack.context / "deploy" / "Dockerfile.cuda")
-    image = sh("docker", "build", "-q", "-f", dockerfile, *arguments, str(stack.context), env=legacy()).split()[-1]
-    try:
-        assert "Nothing is missing" in sh("docker", "run", "--rm", "--read-only", "--tmpfs", "/tmp", image, "doctor")
-    finally:
-        sh("docker", "rmi", "-f", image)
+def test_the_image_for_gpus_builds_but_for_its_base(images: Images) -> None:
+    inside = ["docker", "run", "--rm", "--read-only", "--tmpfs", "/tmp"]
+    assert "Nothing is missing" in sh(*inside, images.cuda.result(), "doctor")
+
+
+def test_prometheus_takes_its_files(tmp_path: Path) -> None:
+    promtool = fetch("prometheus", SUITE, tmp_path) / "usr" / "bin" / "promtool"
+    assert "6 rules found" in sh(str(promtool), "check", "config", str(ROOT / "deploy/prometheus/prometheus.yml"))
