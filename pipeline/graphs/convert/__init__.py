@@ -1,0 +1,5 @@
+"""Mixed precision: a float32 graph becomes one that computes in half precision wherever that stays right."""
+
+from .mixed import Conversion, convert
+
+__all__ = ["Conversion", "convert"]
