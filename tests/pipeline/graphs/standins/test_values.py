@@ -76,7 +76,7 @@ def test_mask_is_neither_uniform_nor_one_hot() -> None:
     (name,) = values_of(small(), "Softmax")
     mask = run(small(), inputs(SMALL, "typical"))[name]
     sharing = np.exp(-(mask * np.log(mask + 1e-20)).sum(1)).mean()  # how many motions share a point
-    assert 2 < sharing < 15
+    assert 2 < sharing < 18
     assert mask.mean((0, 2, 3, 4)).min() > 0.002
 
 
@@ -126,7 +126,8 @@ def test_feature_volume_has_unit_spread() -> None:
     volume = feature_volume(SMALL)
     assert volume.shape == (1, 4, 8, 32, 32)
     assert volume.std() == pytest.approx(1, abs=1e-3)
-    assert np.corrcoef(volume[..., 1:].ravel(), volume[..., :-1].ravel())[0, 1] > 0.5
+    assert np.corrcoef(volume[..., 1:].ravel(), volume[..., :-1].ravel())[0, 1] == pytest.approx(2 / 3, abs=0.05)
+    assert np.corrcoef(volume[:, :, 1:].ravel(), volume[:, :, :-1].ravel())[0, 1] == pytest.approx(0, abs=0.05)
 
 
 def test_keypoint_kinds_move_farther_and_farther() -> None:
