@@ -8,8 +8,7 @@ matrices of `toom_cook` (Lavin and Gray, 2016, arXiv 1509.09308). With four outp
   by four: zero padding and sizes that are no multiple of four cost nothing, and convolutions that read the same
   value share it. A transposition of whole tiles then brings the products to the front.
 - The sum over channels is a batch of 36 products of matrices.
-- A^T m A is one [16, 36] product; two transpositions (each moves one axis, which ONNX Runtime does several times
-  faster than DepthToSpace) put the 16 results of a tile in their places.
+- A^T m A is one [16, 36] product; `interleave` puts the 16 results of a tile in their places.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import onnx_ir as ir
 from ..model import describe, static_shape
 from .conv2d import Conv2d, add_bias, conv_op, convolutions
 from .editing import Editor
+from .interleave import interleave
 from .passes import Outcome, Pass
 from .toom_cook import Filtering, filtering
 
@@ -99,11 +99,10 @@ def from_products(editor: Editor, products: ir.Value, cut: Tiles, batch: int) ->
     channels = static_shape(products)[1]
     height, width = cut.count
     matrix = np.einsum("ia,jb->ijab", cut.height.output, cut.width.output).reshape(OUTPUTS**2, cut.products)
-    lines = channels * batch * height
-    flat = editor.reshape(products, [cut.products, lines * width])
+    flat = editor.reshape(products, [cut.products, channels * batch * height * width])
     flat = editor.op("MatMul", editor.const(matrix.astype(np.float32)), flat)
-    flat = editor.transpose(editor.reshape(flat, [OUTPUTS, OUTPUTS, lines * width]), [0, 2, 1])
-    flat = editor.transpose(editor.reshape(flat, [OUTPUTS, lines, width * OUTPUTS]), [1, 0, 2])
+    parts = editor.reshape(flat, [OUTPUTS**2, channels * batch, height, width])
+    flat = interleave(editor, parts, (OUTPUTS, OUTPUTS))
     area = [height * OUTPUTS, width * OUTPUTS]
     if batch > 1:
         flat = editor.transpose(editor.reshape(flat, [channels, batch, area[0] * area[1]]), [1, 0, 2])
