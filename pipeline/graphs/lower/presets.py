@@ -1,0 +1,106 @@
+"""Presets: which passes, in which order, for which target; and what must hold afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from ...errors import GraphError
+from ..model import name_of, prepare
+from . import rank4, separable_grid
+from .batching import batch_pass
+from .grid_sample import grid_sample
+from .packing import MAX_RANK
+from .passes import Outcome, Pass, run_passes
+from .sampling import is_volumetric
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A target's passes. `remaining` names what the target still could not run."""
+
+    name: str
+    what: str
+    passes: tuple[Pass, ...]
+    remaining: Callable[[ir.Model], Sequence[str]]
+
+
+def volumetric_sampling(model: ir.Model) -> list[str]:
+    """GridSample nodes of volumes that are left."""
+    return [f"GridSample {node.outputs[0].name!r}" for node in model.graph if is_volumetric(node)]
+
+
+def above_rank4(model: ir.Model) -> list[str]:
+    """Values above rank 4, or of unknown rank, that are left, the boundary and constants included."""
+    values = [*model.graph.inputs, *(value for node in model.graph for value in node.outputs)]
+    values += [value for value in model.graph.initializers.values() if value.uses()]
+    return [str(value.name) for value in values if value.shape is None or len(value.shape) > MAX_RANK]
+
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "gridsample",
+            "only 5-D GridSample goes, which WebGPU lacks",
+            (separable_grid.PASS, grid_sample("slices")),
+            volumetric_sampling,
+        ),
+        Preset(
+            "rank4",
+            "nothing above rank 4, the graph's inputs and outputs included",
+            (separable_grid.PASS, grid_sample("slices"), rank4.PASS),
+            above_rank4,
+        ),
+        Preset(
+            "cpu",
+            "rank4, and what is faster on ONNX Runtime's CPU provider",
+            (separable_grid.PASS, grid_sample("gather"), rank4.PASS),
+            above_rank4,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A lowered graph, and what each pass did, by the pass's name."""
+
+    model: ir.Model
+    outcomes: dict[str, Outcome]
+
+
+def lower(
+    model: ir.Model,
+    preset: str,
+    *,
+    dims: Mapping[str, int] | None = None,
+    batch: int = 1,
+    batched: Sequence[str] = (),
+) -> Lowered:
+    """Rewrite a graph for a target; the model is changed in place.
+
+    Args:
+        model: as `load` gives it.
+        preset: a name in `PRESETS`.
+        dims: lengths of named dimensions.
+        batch: frames in one run.
+        batched: the inputs that have as many frames, joined to their first axis.
+
+    Raises:
+        GraphError: no such preset, a graph that `prepare` refuses, or something is left that the target lacks.
+    """
+    if preset not in PRESETS:
+        raise GraphError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
+    chosen = PRESETS[preset]
+    passes = (batch_pass(batch, batched), *chosen.passes) if batch > 1 else chosen.passes
+    outcomes = run_passes(prepare(model, dims), passes)
+    if remaining := chosen.remaining(model):
+        reasons = {f"{node}: {why}" for outcome in outcomes.values() for node, why in outcome.left.items()}
+        raise GraphError(
+            f"{name_of(model)} cannot be lowered by {preset}: {', '.join(remaining[:3])} would stay"
+            f"{' and others' if len(remaining) > 3 else ''} ({'; '.join(sorted(reasons)[:3]) or 'no reason known'})"
+        )
+    return Lowered(model, outcomes)
