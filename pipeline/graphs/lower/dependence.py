@@ -62,6 +62,10 @@ class Numbering:
             self._known[value] = self._number(value, depth)
         return self._known[value]
 
+    def combined(self, operands: Sequence[np.ndarray]) -> np.ndarray:
+        """New numbers for elements made from others by one operator: equal where all the operands' are."""
+        return self._fresh(_combine(operands))
+
     def _number(self, value: ir.Value, depth: int) -> np.ndarray:
         shape = bounded_shape(value)
         known = constant(value)
@@ -74,7 +78,7 @@ class Numbering:
                 return move(node, sources)[position_of(value)]
             if is_elementwise(node):
                 operands = [self.of(source, depth + 1) for source in node.inputs if source is not None]
-                return self._fresh(_combine([np.broadcast_to(operand, shape) for operand in operands]))
+                return self.combined([np.broadcast_to(operand, shape) for operand in operands])
         return self._fresh(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
 
     def _of_constants(self, array: np.ndarray) -> np.ndarray:
