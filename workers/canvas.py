@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .jobs import JobView
+from .job_view import JobView
 
 MOST_QUEUED = 3
 """Steps of one kind that a job has waiting in a queue. Enough that no worker waits for a job's next step."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from celery import Celery
 from kombu.exceptions import OperationalError
@@ -19,16 +18,15 @@ from .config import PRIORITIES
 from .connections import Connections
 from .errors import DeadlineError, JobFailedError, JobLostError, JobNotFoundError
 from .films import Films, delete_film
-from .jobs import Jobs, JobView, Order
+from .job_view import JobView
+from .jobs import Jobs
 from .keys import Keys
+from .order import Order
 
 log = logging.getLogger(__name__)
 
 SHARED = "shared"
 """The holder of appearances: they outlive their job for a while, since the same portrait tends to come back."""
-
-STALLED = 20.0
-"""Seconds without a sign of life after which a step counts as stalled."""
 
 JOB_LIFETIME = 24 * 3600.0
 """Seconds that inputs and everything made from them live at most."""
@@ -151,40 +149,6 @@ class Fleet:
             delete_film(made["film"])  # this process may not be told where films are kept
         self.store.drop(SHARED, [Keys(view.order).appearance])
         self.jobs.forget(job)
-
-    def status(self, job: str) -> dict[str, Any]:
-        """A job as JSON: state, steps by status, bytes held, and what makes no progress."""
-        view = self.jobs.view(job)
-        steps: dict[str, dict[str, int]] = {}
-        for step, state in view.steps.items():
-            kind = steps.setdefault(kind_of(step), {})
-            kind[state.status] = kind.get(state.status, 0) + 1
-        stalled = [
-            {
-                "step": step,
-                "status": state.status,
-                "worker": state.owner,
-                "seconds": view.now - state.at,
-                "note": state.note,
-            }
-            for step, state in view.steps.items()
-            if state.status != "done" and view.now - state.at > STALLED
-        ]
-        return {
-            "job": job,
-            "state": view.state,
-            "error": view.error,
-            "submitted": view.order.submitted,
-            "seconds": view.now - view.order.submitted,
-            "priority": view.order.priority,
-            "steps": steps,
-            "frames": {
-                "done": self.jobs.counts(job).get("frames", 0),
-                "total": (view.result("plan") or {}).get("key_frames"),
-            },
-            "bytes": self.store.usage(job),
-            "stalled": stalled if view.state == "running" else [],
-        }
 
     def remake(self, job: str, step: str, owner: str, keys: Sequence[str]) -> None:
         """Artifacts that a step needs are gone: have them made again, or fail the job where one was an input."""

@@ -4,8 +4,8 @@ Keys, of one job: 1 its head (hash), 2 its steps (hash), 3 its events (stream), 
 5 the set of jobs that somebody has to look after. Arguments: 1 a step, 2 the job's lifetime, then each
 script's own.
 
-A step is a JSON text: {status, starts, owner, at, sends, note, due, result}; the result is JSON within
-JSON, since Lua's encoder does not tell an empty list from an empty object.
+A step is a JSON text, see `job_view.StepState`; its result is JSON within JSON, since Lua's encoder does not
+tell an empty list from an empty object.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ if s and ARGV[3] == '' then return 0 end
 if ARGV[3] ~= '' and not s then return 0 end
 if s and (s.status ~= ARGV[3] or tostring(s.sends) ~= ARGV[4]) then return 0 end
 keep({status = 'sent', starts = s and s.starts or 0, owner = '', at = now, sends = (s and s.sends or 0) + 1,
-      note = s and s.note or ''})
+      note = s and s.note or '', moved = s and s.moved or now,
+      last = s and (s.owner ~= '' and s.owner or s.last) or ''})
 return 1
 """
 )
@@ -59,13 +60,13 @@ if s.status == 'done' then return 'done' end
 if s.status == 'running' and s.owner == ARGV[3] then return 'go' end
 if s.status == 'running' and s.owner ~= ARGV[6] and now - s.at < tonumber(ARGV[4]) then return 'busy ' .. s.owner end
 if s.starts >= tonumber(ARGV[5]) then return 'poisoned' end
-s.status = 'running'; s.starts = s.starts + 1; s.owner = ARGV[3]; s.at = now; s.note = ''; s.due = nil
+s.status = 'running'; s.starts = s.starts + 1; s.owner = ARGV[3]; s.at = now; s.begun = now; s.note = ''; s.due = nil
 keep(s)
 return 'go'
 """
 )
 
-# 3 owner
+# 3 owner, 4 '1' where the work got further since the last beat
 BEAT = (
     _COMMON
     + """
@@ -74,7 +75,9 @@ if state ~= 'running' then return state end
 if late() then return 'late' end
 local s = load(ARGV[1])
 if not s or s.status ~= 'running' or s.owner ~= ARGV[3] then return 'taken' end
-s.at = now; keep(s)
+s.at = now
+if ARGV[4] == '1' then s.moved = now end
+keep(s)
 return 'running'
 """
 )
@@ -98,7 +101,7 @@ HAND_BACK = (
     + """
 local s = load(ARGV[1])
 if state ~= 'running' or not s or s.status ~= 'running' or s.owner ~= ARGV[3] then return 0 end
-s.status = 'handed back'; s.at = now; s.due = now + tonumber(ARGV[5]); s.note = ARGV[4]; s.owner = ''
+s.status = 'handed back'; s.at = now; s.due = now + tonumber(ARGV[5]); s.note = ARGV[4]; s.last = s.owner; s.owner = ''
 if ARGV[6] == '1' then s.starts = math.max(0, s.starts - 1) end
 keep(s)
 return 1

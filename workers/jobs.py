@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -19,6 +18,8 @@ from pipeline.errors import TalkreelError
 from . import job_scripts
 from .connections import RedisServer
 from .errors import JobNotFoundError, error_to_json
+from .job_view import JobView, read_step
+from .order import Order
 from .owners import is_dead
 
 LEASE = 8.0
@@ -39,69 +40,6 @@ MOST_EVENTS = 1000
 
 RUNNING = "running"
 ENDED = ("done", "failed", "cancelled")
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the client asked for: settings, inputs by artifact key
-    and file name, and which code and pack shall make it.
-
-    `submitted` and `deadline` are Redis times in seconds (deadline None = none).
-    """
-
-    job: str
-    settings: dict[str, Any]
-    portrait: str
-    audio: str
-    portrait_name: str
-    audio_name: str
-    pack: str
-    pack_identity: str
-    code: str
-    priority: str = "normal"
-    submitted: float = 0.0
-    deadline: float | None = None
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Order:
-        return cls(**json.loads(text))
-
-
-@dataclass(frozen=True)
-class StepState:
-    """One step as it stands: "sent", "running", "handed back" or "done".
-
-    `at`: Redis time of the last change or sign of life. `due`: when a step that was handed back is sent again.
-    `result`: what the task returned (small JSON), once it is done.
-    """
-
-    status: str
-    starts: int = 0
-    owner: str = ""
-    at: float = 0.0
-    sends: int = 0
-    note: str = ""
-    due: float = 0.0
-    result: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class JobView:
-    """A job read at one moment."""
-
-    order: Order
-    state: str
-    error: dict[str, Any] | None
-    steps: Mapping[str, StepState]
-    now: float
-
-    def result(self, step: str) -> dict[str, Any] | None:
-        """What a step returned, or None while it is not done."""
-        found = self.steps.get(step)
-        return found.result if found and found.status == "done" else None
 
 
 P = ParamSpec("P")
@@ -196,7 +134,7 @@ class Jobs:
             order=Order.from_json(head[b"order"]),
             state=head[b"state"].decode(),
             error=json.loads(head[b"error"]) if head.get(b"error") else None,
-            steps={name.decode(): _step(text) for name, text in steps.items()},
+            steps={name.decode(): read_step(text) for name, text in steps.items()},
             now=float(seconds) + micros / 1e6,
         )
 
@@ -244,9 +182,10 @@ class Jobs:
         return str(verdict)
 
     @_in_one_line
-    def beat(self, job: str, step: str, owner: str) -> str:
-        """Renew the lease; "running", or what became of the job or the step: a state, "late", "taken", "lost"."""
-        return str(self._run("BEAT", job, step, owner).decode())
+    def beat(self, job: str, step: str, owner: str, moved: bool = False) -> str:
+        """Renew the lease; "running", or what became of the job or the step: a state, "late", "taken", "lost".
+        `moved`: the work got further since it was renewed last."""
+        return str(self._run("BEAT", job, step, owner, "1" if moved else "0").decode())
 
     @_in_one_line
     def finish(self, job: str, step: str, owner: str, result: Mapping[str, Any]) -> bool:
@@ -318,8 +257,3 @@ class Jobs:
         self.redis.unlink(*(self.key(job, part) for part in ("", "steps", "events", "counts")))
         self.redis.zrem(self.index, job)
         self.redis.zrem(self.cared_for, job)
-
-
-def _step(text: bytes) -> StepState:
-    data = json.loads(text)
-    return StepState(**{**data, "result": json.loads(data["result"]) if "result" in data else {}})

@@ -18,7 +18,7 @@ from pipeline.packs.store import FACES_PACK, open_pack
 from pipeline.report import version_of
 from pipeline.settings import Settings
 
-from .jobs import Order
+from .order import Order
 
 
 def digest(*parts: Any) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from . import leaving
@@ -40,6 +41,8 @@ class Lease:
         self._thread = threading.Thread(target=self._run, name=f"lease {step}", daemon=True)
         self._news: dict[tuple[str, str], tuple[int, int]] = {}
         self._renewals: list[Callable[[], object]] = []
+        self._renewing = threading.Lock()
+        self._moved = False
         self.owner = owner
         self.lost: str | None = None
 
@@ -57,9 +60,16 @@ class Lease:
         """Progress, sent with the next renewal; only the last of a part counts. See `Jobs.tell`."""
         self._news[stage, part] = (done, total)
 
-    def also(self, renew: Callable[[], object]) -> None:
-        """Something else to be renewed with the lease."""
-        self._renewals.append(renew)
+    @contextmanager
+    def also(self, renew: Callable[[], object]) -> Iterator[None]:
+        """Something else to be renewed with the lease; never again once the context is left."""
+        with self._renewing:
+            self._renewals.append(renew)
+        try:
+            yield
+        finally:
+            with self._renewing:
+                self._renewals.remove(renew)
 
     def _run(self) -> None:
         while not self._stop.wait(BEAT):
@@ -75,14 +85,16 @@ class Lease:
         self._send_news()
 
     def _beat(self) -> None:
+        moved, self._moved = self._moved, False
         try:
-            answer = self._jobs.beat(self._job, self._step, self._owner)
+            answer = self._jobs.beat(self._job, self._step, self._owner, moved)
             if answer != "running":
                 self.lost = answer
                 self._on_loss()
                 return
-            for renew in self._renewals:
-                renew()
+            with self._renewing:
+                for renew in self._renewals:
+                    renew()
         except Exception as error:  # Redis away: the work goes on, its result is kept if it comes back in time
             log.warning("the lease of %s (job %s) could not be renewed: %s", self._step, self._job, error)
             return
@@ -100,12 +112,13 @@ class Lease:
                 del self._news[name]
 
     def check(self) -> None:
-        """Raise when the work shall stop.
+        """Raise when the work shall stop. That it asks shows that it goes on (see `JobView.standstill`).
 
         Raises:
             DeadlineError, JobCancelledError, JobReleasedError: what became of the job or the step.
             WorkerStoppedError: this worker was told to stop.
         """
+        self._moved = True
         if self.lost is not None:
             raise self.reason()
 

@@ -24,8 +24,8 @@ from .canvas import kind_of
 from .config import QUEUES
 from .connections import Connections, RedisServer
 from .errors import FleetError, JobNotFoundError
-from .fleet import STALLED
-from .jobs import ENDED, RUNNING, Jobs, JobView, StepState
+from .job_view import STALLED, JobView, StepState
+from .jobs import ENDED, RUNNING, Jobs
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class FleetCollector(Collector):
         self.unacked = gauge("messages_unacknowledged", "Messages that workers have; NaN: not known")
         self.jobs = gauge("jobs", "Jobs that the fleet remembers", "state")
         self.steps = gauge("steps", "Steps of running jobs", "step", "status")
-        self.stalled = gauge("steps_stalled", f"Steps of running jobs without a sign of life for {STALLED:g} s", "step")
+        self.stalled = gauge("steps_stalled", f"Steps of running jobs that got no further for {STALLED:g} s", "step")
         self.submitted = counter("jobs_submitted", "Jobs seen for the first time")
         self.ends = counter("jobs_ended", "Jobs that ended", "state")
         self.frames = counter("frames", "Key frames rendered")
@@ -170,11 +170,11 @@ class FleetCollector(Collector):
         self.jobs.labels(RUNNING).set(len(running))
         waits = dict.fromkeys(QUEUES, 0.0)
         for view in running:
+            for step in view.stalled():
+                self.stalled.labels(kind_of(step)).inc()
             for step, state in view.steps.items():
                 kind, age = kind_of(step), view.now - state.at
                 self.steps.labels(kind, state.status).inc()
-                if state.status != "done" and age > STALLED:
-                    self.stalled.labels(kind).inc()
                 if state.status == "sent":
                     waits[QUEUE_OF[kind]] = max(waits[QUEUE_OF[kind]], age)
         for queue, seconds in waits.items():

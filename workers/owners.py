@@ -1,4 +1,4 @@
-"""Names of those who run a step: machine, process, run. On its own machine a process is known to be dead at
+"""Names of those who run a step: worker, machine, process, run. On its own machine a process is known to be dead at
 once, before its lease has passed."""
 
 from __future__ import annotations
@@ -9,23 +9,29 @@ from functools import cache
 from uuid import uuid4
 
 
-def owner_name() -> str:
-    """Names this process and one run of a step."""
-    return f"{_place()}/{os.getpid()}/{uuid4().hex[:8]}"
+def owner_name(worker: str = "") -> str:
+    """Names this process of a worker (by Celery's name for it) and one run of a step."""
+    return f"{worker}/{_place()}/{os.getpid()}/{uuid4().hex[:8]}"
+
+
+def worker_of(owner: str) -> str:
+    """Name of the owner's worker; "" where it is not known."""
+    return owner.rpartition("/")[0].rpartition("/")[0].rpartition("/")[0]
 
 
 def is_dead(owner: str) -> bool:
     """Whether the owner was a process of this machine that is no more. False where that cannot be known."""
-    place, _, rest = owner.rpartition("/")[0].rpartition("/")
-    if place != _place() or not rest.isdigit():
+    place, _, process = owner.rpartition("/")[0].rpartition("/")
+    place = place.rpartition("/")[2]
+    if place != _place() or not process.isdigit():
         return False
     try:
-        os.kill(int(rest), 0)
+        os.kill(int(process), 0)
     except ProcessLookupError:
         return True
     except PermissionError:
         return False
-    return _is_zombie(int(rest))
+    return _is_zombie(int(process))
 
 
 @cache

@@ -16,7 +16,8 @@ from .broker import Broker, Delivered
 from .canvas import QUEUES, kind_of
 from .errors import JobNotFoundError
 from .fleet import Fleet, task_id
-from .jobs import LEASE, RUNNING, JobView, StepState
+from .job_view import JobView, StepState
+from .jobs import LEASE, RUNNING
 from .owners import is_dead
 
 log = logging.getLogger(__name__)

@@ -3,59 +3,28 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pipeline.packs.store import open_pack
 from pipeline.report import Report
-from pipeline.runtime.session import RuntimeOptions
 from pipeline.stages.film import write_film
 from pipeline.stages.film_format import segment_ranges
 from pipeline.stages.generator import generate, to_pixels
 from pipeline.stages.segments import Segment, encode_segment
 from pipeline.stages.sound import read_sound
-from pipeline.studio import Scene, Studio
+from pipeline.studio import Scene
 from pipeline.values import Appearance, KeyFrame, Motion, Portrait, Sound, Soundtrack, Source
 
-from .app import app
 from .canvas import kind_of, settled_step
 from .chunks import Chunk, Plan
-from .config import threads_per_process
-from .connections import Connections
-from .execution import NotReadyError, Studios, Work, run_step
-from .fleet import Fleet
-from .jobs import JobView
-
-
-@cache
-def fleet() -> Fleet:
-    """This process's connections; made after the fork."""
-    return Fleet(Connections.read(), app)
-
-
-@cache
-def studios() -> Studios:
-    """This process's models; made after the fork, one thread each unless the worker says otherwise."""
-    options = RuntimeOptions(threads=threads_per_process())
-    return Studios(lambda pack: Studio(open_pack(pack), options))
-
-
-def step_task(work: Callable[[Work], dict[str, Any]]) -> Callable[[Work], dict[str, Any]]:
-    """Make a function of a step's work a Celery task: talkreel.NAME(job) or talkreel.NAME(job, number)."""
-    name = work.__name__
-
-    @app.task(name=f"talkreel.{name}")  # type: ignore[untyped-decorator]
-    def task(job: str, number: int | None = None) -> str:
-        step = name if number is None else f"{name}:{number}"
-        return run_step(fleet(), job, step, studios().of, work)
-
-    return work
+from .job_view import JobView
+from .step_task import step_task
+from .work import NotReadyError, Work
 
 
 @step_task

@@ -58,7 +58,7 @@ def configure_logging(loglevel: int | str = logging.INFO, **_: Any) -> None:
 def warm_up(**_: Any) -> None:
     """Models are opened in the pool's process, never before the fork. A pack that cannot be opened here fails its
     jobs with the reason, not the worker."""
-    from .tasks import studios
+    from .step_task import studios
 
     queues = os.environ.get("TALKREEL_QUEUES", ",".join(QUEUES)).split(",")
     try:

@@ -15,8 +15,9 @@ from typing import Any
 
 from workers.app import app
 from workers.connections import Connections
-from workers.execution import Work, run_step
+from workers.execution import run_step
 from workers.fleet import Fleet
+from workers.work import Work
 
 app.conf.imports = ("workers.worker",)
 app.conf.worker_max_memory_per_child = None

@@ -130,7 +130,7 @@ class TestFleet:
             redis.flushall()
 
     def hold(self, name: str) -> None:
-        """Let the step wait, "hold-STEP" before its work or "mid-STEP" during it."""
+        """Let the step wait, "hold-STEP" before its work, "mid-STEP" during it; "block-STEP" as if it hung."""
         (self._holds / name).touch()
 
     def let_go(self, name: str) -> None:

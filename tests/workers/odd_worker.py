@@ -1,7 +1,8 @@
 """`talkreel worker` with faults that a test chooses. Run as `python -m tests.workers.odd_worker worker ...`.
 
 TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP lies in it, and after each sign of
-                       progress while mid-STEP does; the process that waits is named in at-STEP
+                       progress while mid-STEP does; the process that waits is named in at-STEP. With block-STEP it
+                       waits before its work as code that hangs does: not even a cancelled job lets it go
 TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
 TALKREEL_TEST_CODE     the code's identity that this worker claims to have
 """
@@ -16,15 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import workers.execution
-import workers.tasks
+import workers.step_task
+import workers.studios
 from pipeline.cli.main import main
 from pipeline.studio import Scene
-from workers.execution import Work
+from workers.work import Work
 
 
-def hold(folder: Path, name: str, work: Work) -> None:
-    """Wait while the hold is there, and stop as any work does when the job ends."""
+def hold(folder: Path, name: str, check: Callable[[], None]) -> None:
+    """Wait while the hold is there; what `check` raises ends that."""
     held = folder / name
     at = folder / f"at-{name}"
     if not held.exists():
@@ -32,27 +33,28 @@ def hold(folder: Path, name: str, work: Work) -> None:
     at.write_text(str(os.getpid()))
     try:
         while held.exists():
-            work.lease.check()
+            check()
             time.sleep(0.01)
     finally:
         at.unlink(missing_ok=True)
 
 
 def install_holds(folder: Path) -> None:
-    run_step, progress = workers.tasks.run_step, Work.progress
+    run_step, progress = workers.step_task.run_step, Work.progress
 
-    def held_step(fleet: Any, job: str, step: str, studio_of: Any, work: Callable[[Work], Any]) -> str:
+    def held_step(fleet: Any, job: str, step: str, studio_of: Any, work: Callable[[Work], Any], *more: Any) -> str:
         def held(given: Work) -> Any:
-            hold(folder, f"hold-{step}", given)
+            hold(folder, f"hold-{step}", given.lease.check)
+            hold(folder, f"block-{step}", lambda: None)
             return work(given)
 
-        return run_step(fleet, job, step, studio_of, held)
+        return run_step(fleet, job, step, studio_of, held, *more)
 
     def held_progress(self: Work, *args: Any) -> None:
         progress(self, *args)
-        hold(folder, f"mid-{self.step}", self)
+        hold(folder, f"mid-{self.step}", self.lease.check)
 
-    workers.tasks.run_step = held_step
+    workers.step_task.run_step = held_step
     Work.progress = held_progress  # type: ignore[method-assign]
 
 
@@ -73,5 +75,5 @@ if __name__ == "__main__":
     if poison := os.environ.get("TALKREEL_TEST_POISON"):
         install_poison(int(poison))
     if code := os.environ.get("TALKREEL_TEST_CODE"):
-        workers.execution.code_identity = lambda: code  # type: ignore[assignment]
+        workers.studios.code_identity = lambda: code  # type: ignore[assignment]
     sys.exit(main())

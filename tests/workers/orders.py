@@ -10,8 +10,9 @@ from pipeline.settings import Settings
 from tests.redis_server import RedisServer
 from workers.connections import Connections
 from workers.fleet import Fleet
-from workers.jobs import Jobs, Order
+from workers.jobs import Jobs
 from workers.keys import code_identity
+from workers.order import Order
 
 ELSEWHERE = "another-machine.1/4711/abcdef01"
 """Owner of a step in a process of which nothing is known here."""

@@ -12,7 +12,7 @@ import pytest
 from pipeline.cli.main import main
 from pipeline.errors import SettingsError
 from tests.workers.fleet import PORTRAIT, SETTINGS, TestFleet, cut_voice, made_here, running_fleet
-from workers.batch import read_list
+from workers.batch_list import read_list
 
 
 @pytest.fixture(scope="module")

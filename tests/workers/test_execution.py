@@ -14,7 +14,7 @@ import pytest
 from pipeline.errors import ModelError, NoFaceError
 from tests.redis_server import RedisServer
 from tests.workers.orders import SentApp, done, fleet_on, let_pass, order, status
-from workers import execution, lease, leaving, patience
+from workers import failures, lease, leaving, patience
 from workers.errors import (
     ArtifactMissingError,
     ArtifactsTooLargeError,
@@ -22,9 +22,11 @@ from workers.errors import (
     FleetUnreachableError,
     WorkerMismatchError,
 )
-from workers.execution import NotReadyError, Studios, WaitingError, Work, run_step
+from workers.execution import run_step
 from workers.films import FolderFilms
 from workers.fleet import MOST_LOST, SHARED, Fleet
+from workers.studios import Studios
+from workers.work import NotReadyError, WaitingError, Work
 
 
 @dataclass
@@ -57,7 +59,7 @@ class Bench:
 
 @pytest.fixture
 def bench(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(execution, "MISMATCH_PAUSE", 0.01)
+    monkeypatch.setattr(failures, "MISMATCH_PAUSE", 0.01)
     monkeypatch.setattr(lease, "BEAT", 0.02)
     fleet, app = fleet_on(redis_server)
     fleet.jobs.create(order(submitted=fleet.jobs.now()))
@@ -92,9 +94,9 @@ def test_a_fault_of_a_device_is_tried_three_times(bench: Bench) -> None:
 
 @pytest.mark.parametrize("error", [FleetUnreachableError("Redis is away"), FleetFullError("Redis is full")])
 def test_what_passes_is_tried_again_often_and_not_for_ever(error: Exception, bench: Bench) -> None:
-    for _ in range(execution.MOST_SENDS - 1):
+    for _ in range(failures.MOST_SENDS - 1):
         assert bench.raising(error) == "tried again"
-        assert 0 < bench.fleet.jobs.view("job").steps["sound"].due - bench.fleet.jobs.now() <= execution.LONGEST_PAUSE
+        assert 0 < bench.fleet.jobs.view("job").steps["sound"].due - bench.fleet.jobs.now() <= failures.LONGEST_PAUSE
         bench.again()
     assert bench.raising(error).startswith("failed")
     assert bench.error == str(error)
@@ -179,7 +181,7 @@ def test_a_shared_artifact_is_made_by_one_while_the_others_wait(bench: Bench) ->
 
 
 def _idle(work: Work) -> Any:
-    return SimpleNamespace(owner="another", check=lambda: None, also=lambda _: None)
+    return SimpleNamespace(owner="another", check=lambda: None)
 
 
 def test_a_claim_is_given_up_when_its_maker_fails(bench: Bench) -> None:

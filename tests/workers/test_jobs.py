@@ -15,7 +15,7 @@ from tests.workers.orders import ELSEWHERE, done, let_pass, order, status
 from workers.connections import RedisServer as Address
 from workers.errors import FleetUnreachableError, JobNotFoundError
 from workers.jobs import LEASE, Jobs
-from workers.owners import is_dead, owner_name
+from workers.owners import is_dead, owner_name, worker_of
 
 
 @pytest.fixture
@@ -75,7 +75,9 @@ def test_owners() -> None:
     assert not is_dead(owner_name())
     assert not is_dead(ELSEWHERE)
     assert not is_dead("")
-    place = owner_name().split("/")[0]
+    assert worker_of(owner_name("render@host")) == "render@host"
+    assert worker_of("") == worker_of(ELSEWHERE) == ""
+    place = owner_name().split("/")[1]
     assert is_dead(f"{place}/{2**22 - 1}/x") or os.path.exists(f"/proc/{2**22 - 1}")
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pipeline.errors import SettingsError
 
-from ..batch import Batch, Outcome, read_list
+from ..batch import Batch, Outcome
+from ..batch_list import read_list
 from .common import add_fleet, connected
 
 

@@ -31,7 +31,7 @@ class StatusCommand(_OneJob):
 
     def run(self, args: argparse.Namespace) -> int:
         status = self.job(args).status()
-        show(args, status, _line(status) + "".join(f"\n  stalled: {_stalled(item)}" for item in status["stalled"]))
+        show(args, status, "\n".join([_line(status), *map(_stalled, status["stalled"])]))
         return 0
 
 
@@ -97,10 +97,18 @@ def _line(status: dict[str, Any]) -> str:
     frames = status["frames"]
     count = f"{frames['done']}/{frames['total'] or '?'} frames"
     held = sum(status["bytes"].values()) / 1e6
-    error = f"  {status['error']['message']}" if status["error"] else ""
-    return f"{status['job']}  {status['state']:<9}  {count}  {held:.1f} MB  {status['seconds']:.0f} s ago{error}"
+    ending = "  stalled" if status["stalled"] else ""
+    if status["error"]:
+        ending = f"  {status['error']['message']}"
+    return f"{status['job']}  {status['state']:<9}  {count}  {held:.1f} MB  {status['seconds']:.0f} s ago{ending}"
 
 
 def _stalled(item: dict[str, Any]) -> str:
-    where = f" on {item['worker']}" if item["worker"] else ""
-    return f"{item['step']} {item['status']}{where} for {item['seconds']:.0f} s {item['note']}".rstrip()
+    """What stands still, where, and for how long."""
+    if item["status"] == "running":
+        where = f"on worker {item['worker']}"
+    else:
+        before = f", given up by worker {item['worker']}" if item["worker"] else ""
+        where = f"waits for a worker of queue {item['queue']}{before}"
+    note = f" ({item['note']})" if item["note"] else ""
+    return f"  stalled for {item['seconds']:.0f} s: {item['step']} {where}{note}"
