@@ -1,0 +1,155 @@
+"""How much memory ONNX Runtime takes for a model on the CPU, predicted from the graph; and how many sessions fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from ..errors import GraphError
+from . import bfc
+from .allocation import Allocation, allocate
+from .arena import Buffer, by_time, lower_bound
+from .optimised import NCHWC, optimised
+from .shapes import known_shape
+
+RUNTIME = 14 << 20
+"""Bytes of ONNX Runtime's own code and tables, once a process (measured: 11 to 15 MiB with 1.32)."""
+SEGMENT = 64 << 10
+"""Bytes of a thread's buffer for a convolution that unfolds its input in segments (128 x 128 floats, MLAS)."""
+
+
+@dataclass(frozen=True)
+class MemoryOptions:
+    """Settings of a session that decide its memory."""
+
+    threads: int = 1
+    pattern: bool = True
+    """From the second run on, all values in one planned block, besides what the first run left in the arena."""
+    arena: bool = True
+    """Keep freed buffers in an arena; without it they go back to the system after each run."""
+    reuse: bool = True
+    """Let a value take a freed buffer of its shape."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Bytes of memory that stay resident once a session has run at least twice."""
+
+    weights: int
+    """Constants, as the kernels want them."""
+    loading: int
+    """Left over from loading: weights that were laid out anew, freed, but kept by the C library (glibc's default)."""
+    activations: int
+    """Values, in the arena and in the planned block."""
+    workspace: int
+    """Largest scratch buffer of a kernel."""
+    runtime: int
+    """ONNX Runtime itself, once a process."""
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.weights + self.loading + self.activations + self.workspace + self.runtime
+
+    def to_json(self) -> dict[str, int]:
+        """Each term, and the total."""
+        terms = ("weights", "loading", "activations", "workspace", "runtime", "total")
+        return {name: getattr(self, name) for name in terms}
+
+
+def session_options(options: MemoryOptions) -> Any:
+    """onnxruntime.SessionOptions with these settings."""
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = options.threads
+    settings.inter_op_num_threads = 1
+    settings.log_severity_level = 3
+    settings.enable_mem_pattern = options.pattern
+    settings.enable_cpu_mem_arena = options.arena
+    settings.enable_mem_reuse = options.reuse
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return settings
+
+
+def peak_memory(
+    path: str | Path, options: MemoryOptions | None = None, maximum: Mapping[str, int] | None = None
+) -> Prediction:
+    """Predict the memory of a session of the CPU provider.
+
+    The plan is made on the graph that ONNX Runtime makes of the file on this machine, as it fuses nodes and computes
+    convolutions in a blocked layout between copies. Arrays given as inputs belong to the caller and do not count.
+
+    Args:
+        path: the .onnx file.
+        options: settings of the session.
+        maximum: greatest length of each named dimension of the inputs.
+
+    Raises:
+        GraphError: the file does not load, or a shape is not known.
+    """
+    options = options or MemoryOptions()
+    model = optimised(path, maximum)
+    blocked = [node.inputs[1] for node in model.graph if node.domain == NCHWC and node.op_type == "Conv"]
+    workspace = max((_workspace(node, options.threads) for node in model.graph), default=0)
+    return Prediction(
+        weights=sum(_constant_bytes(value) for value in model.graph.initializers.values()),
+        loading=sum(_constant_bytes(value) for value in set(blocked) if value is not None),
+        activations=_activations(allocate(model, reuse=options.reuse), options),
+        workspace=workspace,
+        runtime=RUNTIME,
+    )
+
+
+def sessions_that_fit(predictions: Iterable[Prediction], memory_bytes: int, *, share: float = 0.8) -> int:
+    """How many workers fit in a machine's memory, each a process that holds one session of every model given.
+
+    Args:
+        predictions: one a model that a worker holds.
+        memory_bytes: of the machine, or of the container's limit.
+        share: part of it that the workers may take, above 0 and at most 1.
+
+    Returns:
+        0 when not even one fits.
+
+    Raises:
+        GraphError: no prediction, or a share out of range.
+    """
+    listed = list(predictions)
+    if not listed or not 0 < share <= 1:
+        raise GraphError(f"{len(listed)} models and a share of {share}: give at least one model and a share in 0..1")
+    one = sum(prediction.total - prediction.runtime for prediction in listed) + listed[0].runtime
+    return int(memory_bytes * share // one)
+
+
+def _activations(buffers: Allocation, options: MemoryOptions) -> int:
+    every = [*buffers.inner, *buffers.outputs]
+    last = max((buffer.last for buffer in every), default=0)
+    block = Buffer("planned block", by_time(buffers.inner).peak, 0, last)
+    planned = [block, *buffers.outputs] if options.pattern and block.size else every
+    if not options.arena:
+        return max(lower_bound(every), lower_bound(planned))
+    arena = bfc.Arena()
+    for run in (every, planned, planned):  # the first run allocates value by value, to learn the plan
+        bfc.run(arena, run)
+    return arena.touched
+
+
+def _constant_bytes(value: ir.Value) -> int:
+    return 0 if value.const_value is None else value.const_value.nbytes
+
+
+def _workspace(node: ir.Node, threads: int) -> int:
+    """Scratch of a convolution that is not blocked (MlasConvPrepare): the whole unfolded input, or a piece a thread."""
+    if node.domain == NCHWC or node.op_type not in ("Conv", "FusedConv") or node.inputs[1] is None:
+        return 0
+    weight, made = known_shape(node.inputs[1]), known_shape(node.outputs[0])
+    if weight is None or made is None:
+        return 0
+    filters, positions = weight[0] // node.attributes.get_int("group", 1), math.prod(made[2:])
+    return 4 * math.prod(weight[1:]) * positions if filters > positions else threads * SEGMENT
