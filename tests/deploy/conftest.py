@@ -12,8 +12,7 @@ import pytest
 
 from tests.deploy.compose import LIMITS, PORTS, Compose, Stack, compose_v1, compose_v2
 from tests.deploy.debian import install
-from tests.deploy.engine import IMAGE, ROOT, Images, build_bases, build_context, build_image, engine
-from tests.deploy.shell import sh
+from tests.deploy.engine import IMAGE, ROOT, Images, build_bases, build_context, build_image, engine, remove_images
 
 
 @pytest.fixture(scope="session")
@@ -27,19 +26,17 @@ def docker_engine() -> Iterator[None]:
 def images(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
     """What is downloaded and what is built, each two at a time."""
     folder = tmp_path_factory.mktemp("images")
-    with ThreadPoolExecutor() as pool:
-        downloaded = pool.submit(build_context, folder)
-        base, redis = build_bases()
-        context = downloaded.result()
-        # Of the image for GPUs all but its base and onnxruntime-gpu, which is several hundred MB.
-        cuda = pool.submit(build_image, context, "Dockerfile.cuda", f"{IMAGE}-cuda", BASE=base, EXTRA="cpu")
-        built = Images(build_image(context, "Dockerfile", IMAGE, BASE=base), redis, cuda)
-        cuda.exception()  # raised where it is asked for
     try:
-        yield built
+        with ThreadPoolExecutor() as pool:
+            downloaded = pool.submit(build_context, folder)
+            base, redis = build_bases()
+            context = downloaded.result()
+            # Of the image for GPUs all but its base and onnxruntime-gpu, which is several hundred MB.
+            cuda = pool.submit(build_image, context, "Dockerfile.cuda", f"{IMAGE}-cuda", BASE=base, EXTRA="cpu")
+            talkreel = build_image(context, "Dockerfile", IMAGE, BASE=base)
+        yield Images(talkreel, redis, cuda)
     finally:
-        sh("docker", "rmi", "-f", IMAGE, *([] if cuda.exception() else [cuda.result()]))
-        sh("docker", "image", "prune", "--force", "--filter", "label=talkreel=build")
+        remove_images()
 
 
 @pytest.fixture(scope="session")

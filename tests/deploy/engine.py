@@ -108,8 +108,15 @@ def build_image(context: Path, dockerfile: str, name: str, **arguments: str) -> 
     """Build one of deploy/'s Dockerfiles; its name."""
     values = [part for key, value in arguments.items() for part in ("--build-arg", f"{key}={value}")]
     file = str(context / "deploy" / dockerfile)
-    sh("docker", "build", "-q", "-f", file, *values, "-t", name, str(context), env=legacy())
+    sh("docker", "build", "-q", "-f", file, *values, "-t", name, str(context), env=legacy(), timeout=600)
     return name
+
+
+def remove_images() -> None:
+    """What was built here, but for the bases."""
+    if built := sh("docker", "image", "ls", "-q", f"{IMAGE}*").split():
+        sh("docker", "image", "rm", "-f", *built)
+    sh("docker", "image", "prune", "--force", "--filter", "label=talkreel=build")
 
 
 def build_context(folder: Path) -> Path:

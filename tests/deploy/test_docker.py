@@ -95,9 +95,13 @@ def test_nothing_starts_without_passwords(stack: Stack, v1: Compose) -> None:
 
 def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tmp_path: Path) -> None:
     settings = ["--preset", "preview", "--seed", "5"]
+    renderers = stack.containers("render")
+    # Slow, so that a step is caught before it ends, however slow Docker's commands are.
+    sh("docker", "update", "--cpus=0.2", *renderers)
     job = json.loads(stack.client("submit", "portrait.png", "phrase.wav", *settings, "--json"))["job"]
     victim, step, owner = wait_for(lambda: freeze_a_renderer(stack, job), lambda: stack.compose("logs", "--tail=30"))
     sh("docker", "kill", "--signal=KILL", victim)
+    sh("docker", "update", "--cpus=1", *(name for name in renderers if name != victim))
     cut_short = steps(stack, job)[step]
     assert (cut_short["status"], cut_short["owner"]) == ("running", owner)
     stack.compose("restart", "broker")
@@ -126,6 +130,7 @@ def steps(stack: Stack, job: str) -> dict[str, dict[str, object]]:
 def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str, str] | None:
     """Pause a container in the midst of a step: begun by it, frames of it rendered, and not ended. The container,
     the step, and who runs it; None: there is none at this moment."""
+    assert stack.hash(f"fleet:job:{job}")["state"] == "running"
     for step, state in steps(stack, job).items():
         for container in stack.containers("render"):
             # Its host name is the beginning of its id.
