@@ -34,8 +34,8 @@ MOTIONS: Mapping[str, Motion] = MappingProxyType(
 )
 
 
-def keypoints(spec: Spec, kind: str, seed: int = 0, *, batch: int = 1) -> tuple[Array, Array]:
-    """Driving and source keypoints, [batch, K, 3] float32 each; one face, so all source rows are the same.
+def moved_points(count: int, kind: str, seed: int = 0, *, batch: int = 1) -> tuple[Array, Array]:
+    """Driving and source keypoints, [batch, count, 3] float32 each; one face, so all source rows are the same.
 
     Args:
         kind: a key of MOTIONS.
@@ -45,24 +45,33 @@ def keypoints(spec: Spec, kind: str, seed: int = 0, *, batch: int = 1) -> tuple[
     """
     motion = MOTIONS[kind]
     random = np.random.Generator(np.random.PCG64([seed, 1]))
-    source = random.uniform(-0.6, 0.6, (1, spec.keypoints, 3))
+    source = random.uniform(-0.6, 0.6, (1, count, 3))
     moved = motion.shift * random.standard_normal((batch, 1, 3))
-    moved = moved + motion.spread * random.standard_normal((batch, spec.keypoints, 3))
+    moved = moved + motion.spread * random.standard_normal((batch, count, 3))
     return (source + moved).astype(np.float32), np.repeat(source, batch, 0).astype(np.float32)
 
 
-def feature_volume(spec: Spec, seed: int = 0, *, batch: int = 1) -> Array:
-    """[batch, C, D, H, W] float32 of mean 0 and standard deviation 1; every row the same.
+def rough_volume(shape: tuple[int, int, int, int], seed: int = 0) -> Array:
+    """[1, C, D, H, W] float32 of mean 0 and standard deviation 1, for a shape (C, D, H, W).
 
     Neighbours in height and width correlate by two thirds and slices not at all, as in what the appearance
     network makes of a portrait, where slices are channels of a 2-D convolution.
     """
     random = np.random.Generator(np.random.PCG64([seed, 2]))
-    volume = random.standard_normal((1, spec.feature_channels, *spec.volume), dtype=np.float32)
+    volume = random.standard_normal((1, *shape), dtype=np.float32)
     for axis in (3, 4):
         volume = volume + np.roll(volume, 1, axis) + 0.5 * np.roll(volume, 2, axis)
-    volume = (volume - volume.mean()) / volume.std()
-    return np.repeat(volume, batch, 0)
+    return (volume - volume.mean()) / volume.std()
+
+
+def keypoints(spec: Spec, kind: str, seed: int = 0, *, batch: int = 1) -> tuple[Array, Array]:
+    """`moved_points` of a face of `spec`."""
+    return moved_points(spec.keypoints, kind, seed, batch=batch)
+
+
+def feature_volume(spec: Spec, seed: int = 0, *, batch: int = 1) -> Array:
+    """`rough_volume` of the size of `spec`, [batch, C, D, H, W]; every row the same."""
+    return np.repeat(rough_volume((spec.feature_channels, *spec.volume), seed), batch, 0)
 
 
 def inputs(spec: Spec, kind: str, seed: int = 0, *, batch: int = 1) -> dict[str, Array]:
