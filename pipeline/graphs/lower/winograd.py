@@ -14,6 +14,7 @@ matrices of `toom_cook` (Lavin and Gray, 2016, arXiv 1509.09308). With four outp
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,15 +60,19 @@ class Tiles:
         return len(self.height.input) * len(self.width.input)
 
 
-def tiles(conv: Conv2d) -> Tiles:
-    """The tiles that cover a convolution's output."""
-    kernel, (height, width) = conv.kernel, conv.out_shape[2:]
+def make_tiles(kernel: Sequence[int], before: Sequence[int], outputs: Sequence[int]) -> Tiles:
+    """The tiles that cover outputs [H', W'] for a kernel with zeros in front; all are pairs."""
     return Tiles(
         filtering(OUTPUTS, kernel[0]),
         filtering(OUTPUTS, kernel[1]),
-        (math.ceil(height / OUTPUTS), math.ceil(width / OUTPUTS)),
-        (conv.window.before[0], conv.window.before[1]),
+        (math.ceil(outputs[0] / OUTPUTS), math.ceil(outputs[1] / OUTPUTS)),
+        (before[0], before[1]),
     )
+
+
+def tiles(conv: Conv2d) -> Tiles:
+    """The tiles that cover a convolution's output."""
+    return make_tiles(conv.kernel, conv.window.before, conv.out_shape[2:])
 
 
 def to_products(editor: Editor, value: ir.Value, cut: Tiles) -> ir.Value:
@@ -94,19 +99,22 @@ def weight_products(weight: np.ndarray, cut: Tiles) -> np.ndarray:
     return np.ascontiguousarray(found.reshape(cut.products, *weight.shape[:2]), dtype=np.float32)
 
 
-def from_products(editor: Editor, products: ir.Value, cut: Tiles, batch: int) -> ir.Value:
-    """A^T m A of [products, O, N·tiles]: pictures [N, O, 4·tiles, 4·tiles]."""
-    channels = static_shape(products)[1]
-    height, width = cut.count
+def to_results(editor: Editor, products: ir.Value, cut: Tiles) -> ir.Value:
+    """A^T m A of [products, ...]: [16, X], the results of every tile, for each place in it."""
     matrix = np.einsum("ia,jb->ijab", cut.height.output, cut.width.output).reshape(OUTPUTS**2, cut.products)
-    flat = editor.reshape(products, [cut.products, channels * batch * height * width])
-    flat = editor.op("MatMul", editor.const(matrix.astype(np.float32)), flat)
-    parts = editor.reshape(flat, [OUTPUTS**2, channels * batch, height, width])
-    flat = interleave(editor, parts, (OUTPUTS, OUTPUTS))
+    flat = editor.reshape(products, [cut.products, math.prod(static_shape(products)[1:])])
+    return editor.op("MatMul", editor.const(matrix.astype(np.float32)), flat)
+
+
+def from_results(editor: Editor, results: ir.Value, cut: Tiles, batch: int, channels: int) -> ir.Value:
+    """The results of tiles [16, O·N·tiles] in their places: pictures [N, O, 4·tiles, 4·tiles]."""
+    height, width = cut.count
+    parts = editor.reshape(results, [OUTPUTS**2, channels * batch, height, width])
+    value = interleave(editor, parts, (OUTPUTS, OUTPUTS))
     area = [height * OUTPUTS, width * OUTPUTS]
     if batch > 1:
-        flat = editor.transpose(editor.reshape(flat, [channels, batch, area[0] * area[1]]), [1, 0, 2])
-    return editor.reshape(flat, [batch, channels, *area])
+        value = editor.transpose(editor.reshape(value, [channels, batch, area[0] * area[1]]), [1, 0, 2])
+    return editor.reshape(value, [batch, channels, *area])
 
 
 def crop(editor: Editor, value: ir.Value, lengths: tuple[int, ...]) -> ir.Value:
@@ -121,8 +129,9 @@ def conv_by_winograd(editor: Editor, conv: Conv2d, transformed: ir.Value) -> ir.
     """A convolution's output from the transformed input that `to_products` gave."""
     cut = tiles(conv)
     products = editor.op("MatMul", editor.const(weight_products(conv.weight, cut)), transformed)
-    value = crop(editor, from_products(editor, products, cut, conv.shape[0]), conv.out_shape[2:])
-    return add_bias(editor, value, conv.bias)
+    results = to_results(editor, products, cut)
+    value = from_results(editor, results, cut, conv.shape[0], conv.out_shape[1])
+    return add_bias(editor, crop(editor, value, conv.out_shape[2:]), conv.bias)
 
 
 def fits(conv: Conv2d) -> bool:
