@@ -50,7 +50,7 @@ def run_step(
         reason = "it ended its worker again and again (out of memory, or a crash); see the workers' logs"
         fleet.end(job, "failed", JobFailedError(job, step, reason))
     if verdict != "go":
-        return verdict
+        return f"not run: {verdict}"
     try:
         return _run(fleet, job, step, owner, studio_of, work)
     except Exception as error:

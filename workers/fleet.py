@@ -22,6 +22,7 @@ from .job_view import JobView
 from .jobs import Jobs
 from .keys import Keys
 from .order import Order
+from .value_cache import ValueCache
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Fleet:
         self.app = app
         self.jobs = Jobs(connections.artifacts)
         self.store = store or RedisStore(connections.artifacts)
+        self.values = ValueCache(self.store)
         self.films = Films.read(self.store)
 
     def advance(self, job: str) -> None:

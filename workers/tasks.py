@@ -69,11 +69,11 @@ def appearance(work: Work) -> dict[str, Any]:
     """Stage 4, once a portrait: one worker makes it while the others wait."""
 
     def make() -> Appearance:
-        return work.studio.make_appearance(work.get(work.keys.portrait, Portrait), work.report)
+        return work.studio.make_appearance(work.get_kept(work.keys.portrait, Portrait), work.report)
 
     work.shared(work.keys.appearance, make)
     if not work.has(work.keys.source):
-        work.put(work.keys.source, work.get(work.keys.appearance, Appearance).source)
+        work.put(work.keys.source, work.get_kept(work.keys.appearance, Appearance).source)
     work.progress("appearance", 1, 1)
     return {"report": partial(work.report)}
 
@@ -84,7 +84,7 @@ def plan(work: Work) -> dict[str, Any]:
     scene = _scene(work, _source(work))
     with work.report.timing("key frames"):
         numbers = scene.key_frame_numbers()
-    picture = work.get(work.keys.portrait, Portrait)
+    picture = work.get_kept(work.keys.portrait, Portrait)
     film = work.studio.film_format(work.studio.compositor(picture, work.settings), work.settings.fps)
     made = Plan.divide(numbers, scene.count, film.segment_frames, work.studio.key_frames.chunk)
     work.put(work.keys.plan, made)
@@ -94,8 +94,9 @@ def plan(work: Work) -> dict[str, Any]:
 @step_task
 def render(work: Work) -> dict[str, Any]:
     """Stages 7 and 8 for one chunk of key frames, as if the chunk before ended well."""
-    number, made = work.number, work.get(work.keys.plan, Plan)
-    scene, picture = _scene(work, work.get(work.keys.appearance, Appearance)), work.get(work.keys.portrait, Portrait)
+    number, made = work.number, work.get_kept(work.keys.plan, Plan)
+    scene = _scene(work, work.get_kept(work.keys.appearance, Appearance))
+    picture = work.get_kept(work.keys.portrait, Portrait)
     last = None
     if number:
         before = int(made.chunk(number - 1)[-1])
@@ -108,9 +109,10 @@ def render(work: Work) -> dict[str, Any]:
 @step_task
 def settle(work: Work) -> dict[str, Any]:
     """The same, from the chunk before as it really ended."""
-    made, view = work.get(work.keys.plan, Plan), _view(work)
+    made, view = work.get_kept(work.keys.plan, Plan), _view(work)
     before = work.get(_frames_key(work, view, work.number - 1), Chunk)
-    scene, picture = _scene(work, work.get(work.keys.appearance, Appearance)), work.get(work.keys.portrait, Portrait)
+    scene = _scene(work, work.get_kept(work.keys.appearance, Appearance))
+    picture = work.get_kept(work.keys.portrait, Portrait)
     return _render(work, scene, picture, made, before.last, work.keys.frames(work.number, settled=True))
 
 
@@ -134,8 +136,8 @@ def _render(work: Work, scene: Scene, picture: Portrait, made: Plan, last: KeyFr
 def encode(work: Work) -> dict[str, Any]:
     """Stages 9, 10 and the first half of 11 for one segment; then frames that nobody needs any more go."""
     key = work.keys.segment(work.number)
-    made = work.get(work.keys.plan, Plan)
-    picture = work.get(work.keys.portrait, Portrait)
+    made = work.get_kept(work.keys.plan, Plan)
+    picture = work.get_kept(work.keys.portrait, Portrait)
     compositor = work.studio.compositor(picture, work.settings)
     film = work.studio.film_format(compositor, work.settings.fps)
     part = segment_ranges(made.frames, film.segment_frames)[work.number]
@@ -166,8 +168,8 @@ def encode(work: Work) -> dict[str, Any]:
 @step_task
 def mux(work: Work) -> dict[str, Any]:
     """The second half of stage 11: segments and the original sound become the film."""
-    made = work.get(work.keys.plan, Plan)
-    picture = work.get(work.keys.portrait, Portrait)
+    made = work.get_kept(work.keys.plan, Plan)
+    picture = work.get_kept(work.keys.portrait, Portrait)
     film = work.studio.film_format(work.studio.compositor(picture, work.settings), work.settings.fps)
     report = Report.begin(work.studio.pack, work.settings, work.studio.options.thread_count)
     soundtrack = work.get(work.keys.soundtrack, Soundtrack)
@@ -198,14 +200,14 @@ def _view(work: Work) -> JobView:
 
 def _source(work: Work) -> Appearance:
     """An appearance without features: enough to know where keypoints go, not to render."""
-    return Appearance({}, work.get(work.keys.source, Source))
+    return Appearance({}, work.get_kept(work.keys.source, Source))
 
 
 def _scene(work: Work, appearance: Appearance) -> Scene:
     heard = _view(work).result("sound")
     if heard is None:
         raise NotReadyError
-    return work.studio.scene(appearance, work.get(work.keys.motion, Motion), heard["duration"], work.settings)
+    return work.studio.scene(appearance, work.get_kept(work.keys.motion, Motion), heard["duration"], work.settings)
 
 
 def _frames_key(work: Work, view: JobView, chunk: int) -> str:

@@ -97,6 +97,10 @@ class Work:
         """A value that an earlier step stored. Raises ArtifactMissingError."""
         return decode(self.patiently(lambda: self.fleet.store.get(key)), kind)
 
+    def get_kept(self, key: str, kind: type[T]) -> T:
+        """The same, of a value that later steps in this process will need again (see `value_cache`)."""
+        return self.patiently(lambda: self.fleet.values.get(key, kind))
+
     def need(self, *keys: str) -> None:
         """Raises ArtifactsMissingError: some of these are gone, all that are."""
         found = self.patiently(lambda: self.fleet.store.has(keys))

@@ -73,10 +73,10 @@ def sharing(folder: Path, pairs: int) -> None:
     print(f"median gain {statistics.median(ratios):.2f}")
 
 
-def traffic(folder: Path, pairs: int) -> None:
+def traffic(folder: Path, lengths: list[int]) -> None:
     with running_fleet(folder, "one", "two") as fleet, fleet.server.client() as redis:
         run_job(fleet, voice_of(2, folder), seed=10_000, preset="preview", frame="crop")
-        for seconds in (10, 300):
+        for seconds in lengths:
             redis.config_resetstat()
             before = redis.info("memory")["used_memory"]
             took = run_job(fleet, voice_of(seconds, folder), seed=seconds, preset="preview", frame="crop")
@@ -95,9 +95,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("overhead", "sharing", "traffic"))
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[10, 300], help="of the traffic's jobs, seconds")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        globals()[arguments.what](Path(folder), arguments.pairs)
+        if arguments.what == "traffic":
+            traffic(Path(folder), arguments.lengths)
+        else:
+            {"overhead": overhead, "sharing": sharing}[arguments.what](Path(folder), arguments.pairs)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP li
                        progress while mid-STEP does; the process that waits is named in at-STEP. With block-STEP it
                        waits before its work as code that hangs does: not even a cancelled job lets it go
 TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
+TALKREEL_TEST_HOST     the machine that its processes claim to run on
 TALKREEL_TEST_CODE     the code's identity that this worker claims to have
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import workers.owners
 import workers.step_task
 import workers.studios
 from pipeline.cli.main import main
@@ -74,6 +76,8 @@ if __name__ == "__main__":
         install_holds(Path(holds))
     if poison := os.environ.get("TALKREEL_TEST_POISON"):
         install_poison(int(poison))
+    if host := os.environ.get("TALKREEL_TEST_HOST"):
+        workers.owners._place = lambda: host  # type: ignore[assignment]
     if code := os.environ.get("TALKREEL_TEST_CODE"):
         workers.studios.code_identity = lambda: code  # type: ignore[assignment]
     sys.exit(main())

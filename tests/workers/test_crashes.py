@@ -12,6 +12,8 @@ import pytest
 
 from tests.workers.fleet import STAGES, WAIT, TestFleet, cut_voice, leftovers, made_here, running_fleet, wait_until
 from workers.errors import JobFailedError
+from workers.jobs import LEASE
+from workers.owners import worker_of
 
 HOLDS = tuple(f"{'mid' if stage in ('motion', 'render:0') else 'hold'}-{stage}" for stage in STAGES)
 """Where each stage is caught: during its work where it has one that takes time."""
@@ -67,6 +69,30 @@ def test_a_pool_process_is_killed_in_every_stage(fleet: TestFleet, voice: Path, 
         assert fleet.wait_held(hold) != victim
         print(f"{hold} taken over after {time.monotonic() - begun:.1f} s")
         fleet.let_go(hold)
+    job.wait(timeout=WAIT)
+    assert job.result() == local
+
+
+def test_a_worker_on_another_machine_is_killed(fleet: TestFleet, voice: Path, local: bytes) -> None:
+    """Nobody can see that its processes are gone: its step is taken over when the lease has lapsed, not before."""
+    fleet.empty()
+    for worker in fleet.workers:
+        if worker.alive:
+            worker.stop()
+    far = fleet.start("far", odd=True, environment={"TALKREEL_TEST_HOST": "another-machine.1"})
+    fleet.hold("mid-render:0")
+    job = fleet.submit(voice)
+    fleet.wait_held("mid-render:0")
+    assert job.fleet.jobs.view(job.id).steps["render:0"].owner.startswith("far@test/another-machine.1/")
+    near = fleet.start("near", odd=True, environment={"TALKREEL_TEST_POISON": "666"})
+    far.kill()
+    lost = job.fleet.jobs.view(job.id).steps["render:0"]
+    fleet.forget_held("mid-render:0")
+    assert fleet.worker_of(fleet.wait_held("mid-render:0")) is near
+    again = job.fleet.jobs.view(job.id).steps["render:0"]
+    assert worker_of(again.last) == "far@test"
+    assert again.begun - lost.at >= LEASE
+    fleet.let_go("mid-render:0")
     job.wait(timeout=WAIT)
     assert job.result() == local
 

@@ -22,7 +22,7 @@ from tests.workers.fleet import (
     running_fleet,
     wait_until,
 )
-from workers.keys import code_identity
+from workers.owners import worker_of
 
 CLIENTS, JOBS_EACH = 4, 10
 
@@ -108,11 +108,14 @@ def test_a_fleet_that_is_half_upgraded(fleet: TestFleet, voice: Path, tmp_path: 
     wait_until(noted, WAIT, fleet.logs)
     steps = stuck.fleet.jobs.view(stuck.id).steps.values()
     assert {state.starts for state in steps} <= {0, 1}
+    assert {worker_of(state.owner or state.last) for state in steps} == {"other@test"}
     spent = sum(sum(p.cpu_times()[:2]) for p in [psutil.Process(other.process.pid), *other.children])
     assert max(state.sends for state in steps) < 10 + 5 * spent
     fleet.start("matching", odd=True)
     stuck.wait(timeout=WAIT)
-    assert code_identity() in {job.fleet.jobs.order(job.id).code for job in jobs}
+    assert stuck.result() == made_here(voice, tmp_path / "stuck.webm", seed=62)
+    assert "handed back: another version" in other.text
+    assert ": 'done'" not in other.text  # nothing is made by the wrong version
 
 
 def test_a_process_that_has_grown_is_replaced(fleet: TestFleet, voice: Path) -> None:

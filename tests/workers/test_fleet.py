@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,19 +19,21 @@ from tests.workers.fleet import (
     SETTINGS,
     WAIT,
     TestFleet,
+    Worker,
     cut_voice,
     leftovers,
     made_here,
     running_fleet,
     wait_until,
 )
+from workers.client import Job
 from workers.errors import JobLostError, JobNotFoundError
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestFleet]:
     """Two workers of one process each."""
-    with running_fleet(tmp_path_factory.mktemp("fleet"), "one", "two") as made:
+    with running_fleet(tmp_path_factory.mktemp("fleet"), "one", "two", odd=True) as made:
         yield made
 
 
@@ -57,11 +60,25 @@ def test_the_film_is_the_same_as_in_one_process(fleet: TestFleet, voice: Path, l
     assert job.state == "done"
 
 
-def test_two_workers_share_a_job(fleet: TestFleet, voice: Path) -> None:
+def chunks_done(worker: Worker, job: Job) -> list[int]:
+    """Chunks of a job that a worker's log says it rendered."""
+    done = rf"Task talkreel\.render\[{job.id}\.render-(\d+)\.\d+\] succeeded in \S+: 'done'"
+    return [int(number) for number in re.findall(done, worker.text)]
+
+
+def test_two_workers_share_a_job(fleet: TestFleet, voice: Path, tmp_path: Path) -> None:
+    """One is held in its chunk until the other has rendered another."""
+    fleet.hold("mid-render:0")
     job = fleet.submit(voice, seed=6, fps=25)
+    fleet.wait_held("mid-render:0")
+    wait_until(lambda: job.fleet.jobs.view(job.id).result("render:1") is not None, WAIT, fleet.logs)
+    fleet.let_go("mid-render:0")
     job.wait(timeout=WAIT)
-    for worker in fleet.workers:
-        assert job.id in worker.text
+    wait_until(lambda: sum(len(chunks_done(worker, job)) for worker in fleet.workers) >= 3, WAIT, fleet.logs)
+    done = [chunks_done(worker, job) for worker in fleet.workers]
+    assert all(done)
+    assert sorted(done[0] + done[1]) == [0, 1, 2]
+    assert job.result() == made_here(voice, tmp_path / "local.webm", seed=6, fps=25)
 
 
 def test_models_are_opened_after_the_fork(fleet: TestFleet, voice: Path) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.redis_server import RedisServer
-from tests.workers.fleet import TestFleet, running_fleet, step_running, wait_until
-from workers.health import STALLED, Heartbeat, complaint, full_name, heartbeat_path
+from tests.workers.fleet import TestFleet, cut_voice, running_fleet, wait_until
+from workers.health import BEAT, STALLED, Heartbeat, complaint, full_name, heartbeat_path
 
 ROOT = Path(__file__).parents[2]
 LONG = STALLED + 45.0
@@ -22,7 +22,7 @@ LONG = STALLED + 45.0
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestFleet]:
     """Two workers, so that another one is there to answer."""
-    with running_fleet(tmp_path_factory.mktemp("health"), "sick", "well") as made:
+    with running_fleet(tmp_path_factory.mktemp("health"), "sick", "well", odd=True) as made:
         yield made
 
 
@@ -66,32 +66,27 @@ def test_a_stopped_worker_is_not_helped_by_another(fleet: TestFleet) -> None:
 
 
 def test_a_worker_is_healthy_while_one_task_keeps_it_busy(fleet: TestFleet, tmp_path: Path) -> None:
-    """Its pool process is stopped in mid-task: a task that takes longer than any heartbeat may."""
-    import psutil
-
-    portrait, voice = ROOT / "samples" / "portrait.png", ROOT / "samples" / "voice.wav"
-    job = fleet.client().submit(portrait, voice, preset="preview", frame="crop", seed=21)
-    wait_until(lambda: step_running(job, "render"), 2 * LONG, fleet.logs)
-    children = [child for worker in fleet.workers for child in psutil.Process(worker.process.pid).children()]
-    for child in children:
-        child.suspend()
+    """Its pool process is stopped in mid-task: for the main process, a task that never ends."""
+    fleet.hold("hold-motion")
+    job = fleet.submit(cut_voice(tmp_path / "voice.wav", 1), seed=21)
+    pid = fleet.wait_held("hold-motion")
+    worker = fleet.worker_of(pid)
+    name = f"{worker.name}@test"
+    os.kill(pid, signal.SIGSTOP)
     try:
-        beats = {name: Heartbeat.read(heartbeat_path(name)) for name in ("sick@test", "well@test")}
-        assert all(beats.values())
-        wait_until(
-            lambda: all(
-                (beat := Heartbeat.read(heartbeat_path(name))) is not None and beat.loop > first.loop + STALLED + 1
-                for name, first in beats.items()
-                if first is not None
-            ),
-            LONG,
-            "a busy worker leaves no heartbeats",
-        )
-        assert check("sick@test") == (0, "healthy\n")
-        assert check("well@test") == (0, "healthy\n")
+        stopped = Heartbeat.read(heartbeat_path(name))
+        assert stopped is not None
+
+        def beats_on() -> bool:
+            """Both of its clocks have gone on for some beats, with no process free to take a task."""
+            beat = Heartbeat.read(heartbeat_path(name))
+            return beat is not None and min(beat.loop, beat.broker) > stopped.loop + 3 * BEAT
+
+        wait_until(beats_on, LONG, f"a busy worker leaves no heartbeats\n{fleet.logs}")
+        assert check(name) == (0, "healthy\n")
     finally:
-        for child in children:
-            child.resume()
+        os.kill(pid, signal.SIGCONT)
+        fleet.let_go("hold-motion")
         job.cancel()
 
 
