@@ -23,8 +23,8 @@ class Picker:
     def pick(self, value: ir.Value, elements: np.ndarray, depth: int = 0) -> ir.Value:
         """Some elements of a value, by their flat positions (any shape), as a value of that shape.
 
-        The operators that make the value are applied to these elements alone, in the same order, so that the
-        results are rounded alike.
+        The operators that make the value are applied to these elements alone, in the same order: the same
+        rounding, as far as the runtime rounds an operator's elements alike.
 
         Raises:
             CannotLowerError: a shape is not known, or a value is too large to analyse.

@@ -76,7 +76,7 @@ def keypoints(batch: int, points: int, seed: int) -> np.ndarray:
     align=st.integers(0, 1),
     seed=st.integers(0, 999),
 )
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=20)
 def test_translations_give_the_same_samples(
     batch: int, points: int, channels: int, size: Sizes, out: Sizes, align: int, seed: int
 ) -> None:
