@@ -97,7 +97,7 @@ def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tm
     settings = ["--preset", "preview", "--seed", "5"]
     renderers = stack.containers("render")
     # Slow, so that a step is caught before it ends, however slow Docker's commands are.
-    sh("docker", "update", "--cpus=0.2", *renderers)
+    sh("docker", "update", "--cpus=0.3", *renderers)
     job = json.loads(stack.client("submit", "portrait.png", "phrase.wav", *settings, "--json"))["job"]
     victim, step, owner = wait_for(lambda: freeze_a_renderer(stack, job), lambda: stack.compose("logs", "--tail=30"))
     sh("docker", "kill", "--signal=KILL", victim)
@@ -152,7 +152,7 @@ def test_an_upgrade_loses_nothing(stack: Stack) -> None:
     submit = ("submit", "portrait.png", "short.wav", "--preset", "preview", "--seed", "5", "--json")
     early = json.loads(newer.client(*submit))["job"]
     wait_for(
-        lambda: any("version" in str(step.get("note")) for step in steps(stack, early).values()),
+        lambda: any("is handed back" in str(step.get("note")) for step in steps(stack, early).values()),
         lambda: f"nobody handed it back: {steps(stack, early)}",
     )
     try:
