@@ -76,6 +76,12 @@ def _stacked(editor: Editor, conv: Conv3d, cut: Tiles) -> ir.Value:
     return editor.reshape(found, [cut.products, channels * met.shape[1], len(met) * area])
 
 
+def fits(conv: Conv3d) -> bool:
+    """Whether the form applies and has tiles enough to be considered."""
+    few = conv.shape[0] * conv.shape[2] * math.prod(conv.shape[3:]) < MIN_TILES * OUTPUTS**2
+    return plain(conv) and set(conv.weight.shape[3:]) <= set(KERNELS) and not few
+
+
 def cost(conv: Conv3d, *, taps_as_inputs: bool) -> float:
     """In multiplications of the direct form."""
     cut = conv3d_tiles(conv)
@@ -85,29 +91,8 @@ def cost(conv: Conv3d, *, taps_as_inputs: bool) -> float:
     products = cut.products * area * PRODUCT * out * channels * taps
     found = cut.products * area * slices * channels * TO_PRODUCTS
     if taps_as_inputs:
-        return (
-            products * outputs
-            + found
-            + cut.products * area * outputs * channels * taps * MOVE
-            + (OUTPUTS**2 * area * outputs * out * FROM_PRODUCTS)
-        )
+        stacked = cut.products * area * outputs * channels * taps * MOVE
+        return products * outputs + found + stacked + OUTPUTS**2 * area * outputs * out * FROM_PRODUCTS
     shares = OUTPUTS**2 * area * out * taps * slices * FROM_PRODUCTS / 2
-    return (
-        products * slices
-        + found
-        + shares
-        + OUTPUTS**2 * area * out * outputs * (FROM_PRODUCTS / 2 + PRODUCT * taps * slices)
-    )
-
-
-def winograd_form(editor: Editor, conv: Conv3d) -> ir.Value | None:
-    """The form for the 3-D pass: where it applies and is faster than the direct one."""
-    if not plain(conv) or not set(conv.weight.shape[3:]) <= set(KERNELS):
-        return None
-    if conv.shape[0] * conv.shape[2] * math.prod(conv3d_tiles(conv).count) < MIN_TILES:
-        return None
-    taps_as_inputs = cost(conv, taps_as_inputs=True) < cost(conv, taps_as_inputs=False)
-    direct = math.prod(conv.shape) * int(np.prod(conv.weight.shape[1:]))
-    if cost(conv, taps_as_inputs=taps_as_inputs) >= direct:
-        return None
-    return conv3d_by_winograd(editor, conv, taps_as_inputs=taps_as_inputs)
+    sums = OUTPUTS**2 * area * out * outputs * (FROM_PRODUCTS / 2 + PRODUCT * taps * slices)
+    return products * slices + found + shares + sums

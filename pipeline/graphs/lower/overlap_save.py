@@ -25,7 +25,7 @@ import onnx_ir as ir
 from ..model import describe, static_shape
 from .conv2d import Conv2d, add_bias, convolutions
 from .conv3d import Conv3d
-from .depth_sum import depth_sum, plain
+from .depth_sum import depth_sum
 from .editing import Editor
 from .passes import Outcome, Pass
 from .volumes import Window
@@ -38,9 +38,9 @@ MAX_SPECTRUM = 128 * 2**20
 """Bytes of a weight's spectrum above which the form is not used: it would be read from memory at every run."""
 
 # Time on ONNX Runtime's CPU provider in multiplications of its direct convolution, as in `winograd`.
-PRODUCT = 1.25
-"""One multiplication of a product of matrices."""
-MOVE = 60
+PRODUCT = 2.0
+"""One multiplication of a product of matrices, most of which have few rows."""
+MOVE = 100
 """One number written in another order."""
 
 
@@ -177,27 +177,22 @@ def as_volume(conv: Conv2d) -> Conv3d:
     return Conv3d(conv.value, batch, 1, conv.weight[:, :, None], conv.bias, deep, conv.groups, (batch, out, 1, *area))
 
 
-def dft_form(editor: Editor, conv: Conv3d) -> ir.Value | None:
-    """The form for the 3-D pass: where it applies and is faster than the direct one."""
-    if not plain(conv) or max(conv.weight.shape[3:]) < 2:
-        return None
-    cut = tiling(conv)
-    direct = math.prod(conv.shape) * int(np.prod(conv.weight.shape[1:]))
-    return conv3d_by_dft(editor, conv, cut) if cut is not None and cut.cost(conv) < direct else None
-
-
 def apply(model: ir.Model) -> Outcome:
     """Rewrite the 2-D convolutions for which it pays."""
     outcome = Outcome()
     for conv in convolutions(model, outcome.left):
         name = describe(conv.node)
+        if not conv.plain:
+            outcome.left[name] = "it has groups, steps or holes"
+            continue
+        volume = as_volume(conv)
+        cut = tiling(volume)
+        if cut is None or cut.cost(volume) >= conv.multiplications:
+            outcome.left[name] = "the direct form is faster"
+            continue
+        outcome.rewritten.append(name)
         editor = Editor(model, conv.node)
-        value = dft_form(editor, as_volume(conv))
-        if value is None:
-            outcome.left[name] = "the direct form is faster, or it has groups, steps or holes"
-        else:
-            outcome.rewritten.append(name)
-            editor.replace([value])
+        editor.replace([conv3d_by_dft(editor, volume, cut)])
     return outcome
 
 

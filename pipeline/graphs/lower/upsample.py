@@ -72,7 +72,7 @@ def conv_of_repeated(editor: Editor, conv: Conv2d, source: ir.Value, factors: tu
     for row in rows:
         for column in columns:
             if (row, column) not in made:
-                weight = _summed(_summed(conv.weight.astype(np.float64), 2, row.sums), 3, column.sums)
+                weight = summed(summed(conv.weight.astype(np.float64), 2, row.sums), 3, column.sums)
                 (top, bottom), (left, right) = pads[0, row], pads[1, column]
                 made[row, column] = conv_op(
                     editor, source, weight.astype(np.float32), conv.bias, pads=[top, left, bottom, right]
@@ -80,7 +80,8 @@ def conv_of_repeated(editor: Editor, conv: Conv2d, source: ir.Value, factors: tu
     return [made[row, column] for row in rows for column in columns]
 
 
-def _summed(weight: np.ndarray, axis: int, sums: Sequence[Sequence[int]]) -> np.ndarray:
+def summed(weight: np.ndarray, axis: int, sums: Sequence[Sequence[int]]) -> np.ndarray:
+    """Weights of the taps that meet, added up along an axis."""
     return np.concatenate([weight.take(taps, axis).sum(axis, keepdims=True) for taps in sums], axis)
 
 

@@ -10,8 +10,9 @@ import onnx_ir as ir
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import helper
 
-from pipeline.graphs.lower import conv3d_winograd, overlap_save
+from pipeline.graphs.lower import conv3d_cpu, conv3d_direct, conv3d_winograd, overlap_save
 from pipeline.graphs.lower.conv3d import Conv3d, Form, by_cost
 from pipeline.graphs.lower.editing import Editor
 from pipeline.graphs.lower.rank4 import rank4_pass
@@ -66,6 +67,54 @@ def test_fourier(case: dict[str, Any]) -> None:
     check(lambda: _graph(case), rank4_pass(_dft))
 
 
+@given(volumes(st.integers(1, 4), 2))
+@pytest.mark.parametrize("form", [conv3d_direct.taps_as_inputs, conv3d_direct.taps_as_outputs])
+@settings(derandomize=True, deadline=None, max_examples=12)
+def test_direct(form: Form, case: dict[str, Any]) -> None:
+    check(lambda: _graph(case), rank4_pass(form))
+
+
+@given(volumes(st.integers(2, 3), 1), st.sampled_from([(1, 2, 2), (1, 4, 3), (2, 2, 1)]))
+@settings(derandomize=True, deadline=None, max_examples=12)
+def test_upsampled(case: dict[str, Any], factors: tuple[int, ...]) -> None:
+    def graph() -> ir.Model:
+        nodes = [
+            helper.make_node(
+                "Resize",
+                ["x", "", "scales"],
+                ["u"],
+                mode="nearest",
+                coordinate_transformation_mode="asymmetric",
+                nearest_mode="floor",
+            ),
+            conv(["u", "w"], "y", **{**case["attributes"], "pads": [1] * 6}),
+        ]
+        constants = {"scales": np.array([1, 1, *factors], np.float32), "w": weights(*case["weight"])}
+        return model(nodes, {"x": (*case["shape"][:3], 4, 5)}, ["y"], constants)
+
+    after, _ = check(graph, rank4_pass(conv3d_cpu.cpu_form))
+    if factors[0] == 1 and case["weight"][3:] == (3, 3):
+        assert "Resize" not in operators(after)
+
+
+def test_groups_and_small_ones_are_direct() -> None:
+    case: dict[str, Any] = {"shape": (1, 4, 3, 12, 12), "attributes": {}, "bias": True, "weight": (4, 4, 3, 3, 3)}
+    grouped = {**case, "attributes": {"group": 2}, "weight": (4, 2, 3, 3, 3)}
+    for one in (case, grouped):
+        after, _ = check(lambda one=one: _graph(one), rank4_pass(conv3d_cpu.cpu_form, by_cost))  # type: ignore[misc]
+        assert operators(after).count("Conv") == 1
+
+
+def test_choice_is_by_cost() -> None:
+    wide = {"shape": (1, 96, 4, 32, 32), "weight": (96, 96, 3, 3, 3), "attributes": {"pads": [1] * 6}, "bias": True}
+    large = {**wide, "weight": (8, 96, 7, 7, 7), "attributes": {"pads": [3] * 6}}
+    counts = []
+    for case in (wide, large):
+        after, _ = check(lambda case=case: _graph(case), rank4_pass(conv3d_cpu.cpu_form))  # type: ignore[misc]
+        counts.append((operators(after).count("Conv"), operators(after).count("MatMul")))
+    assert counts == [(1, 3), (0, 5)]
+
+
 @pytest.mark.parametrize("outputs", overlap_save.OUTPUTS)
 def test_every_tile_length(outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlap_save, "OUTPUTS", (outputs,))
@@ -87,23 +136,13 @@ def test_error_of_the_fourier_form_is_that_of_the_direct_form() -> None:
     assert error.max() < 3e-6
 
 
-@pytest.mark.parametrize("form", [conv3d_winograd.winograd_form, overlap_save.dft_form])
-@pytest.mark.parametrize("attributes", [{"group": 2}, {"strides": [1, 2, 1]}, {"dilations": [1, 1, 2]}, {}])
-def test_others_and_small_ones_take_the_next_form(form: Form, attributes: dict[str, Any]) -> None:
-    case = {"shape": (1, 4, 3, 12, 12), "attributes": attributes, "bias": True}
-    case["weight"] = (4, 4 // attributes.get("group", 1), 3, 3, 3)
-    after, _ = check(lambda: _graph(case), rank4_pass(form, by_cost))
-    assert operators(after).count("Conv") == 1
-    assert "MatMul" not in operators(after)
-
-
 def test_cost_prefers_the_transform_for_large_kernels_of_pictures() -> None:
     def graph(size: int) -> ir.Model:
-        constants = {"w": weights(16, 64, size, size)}
-        return model([conv(["x", "w"], "y", pads=[size // 2] * 4)], {"x": (1, 64, 96, 96)}, ["y"], constants)
+        constants = {"w": weights(48, 64, size, size)}
+        return model([conv(["x", "w"], "y", pads=[size // 2] * 4)], {"x": (1, 64, 64, 64)}, ["y"], constants)
 
     large, small = graph(11), graph(3)
     assert overlap_save.PASS.apply(large).rewritten
     assert overlap_save.PASS.apply(small).left
-    assert math.prod(large.graph.outputs[0].shape or ()) == 16 * 96 * 96
+    assert math.prod(large.graph.outputs[0].shape or ()) == 48 * 64 * 64
     check(lambda: graph(11), overlap_save.PASS)
