@@ -99,19 +99,25 @@ class Worker:
 
 
 class TestFleet:
-    """Servers and workers; `with` stops whatever still runs. Odd workers are held by `hold`."""
+    """Servers and workers; `with` stops whatever still runs. Odd workers are held by `hold`.
+
+    Args:
+        server: for messages and artifacts. artifacts: a second one for these.
+    """
 
     __test__ = False
 
-    def __init__(self, folder: Path, server: RedisServer) -> None:
+    def __init__(self, folder: Path, server: RedisServer, artifacts: RedisServer | None = None) -> None:
         self.folder = folder
         self.server = server
+        self.artifacts = artifacts or server
         self.workers: list[Worker] = []
         self._holds = folder / "holds"
         self._holds.mkdir()
 
     def start(self, name: str, *, ready: bool = True, environment: dict[str, str] | None = None, **how: Any) -> Worker:
-        variables = {"TALKREEL_TEST_HOLDS": str(self._holds), **(environment or {})}
+        variables = {"TALKREEL_TEST_HOLDS": str(self._holds), "TALKREEL_ARTIFACTS_URL": self.artifacts.url}
+        variables |= environment or {}
         worker = Worker(name, self.server.url, self.folder, environment=variables, **how)
         self.workers.append(worker)
         if ready:
@@ -119,15 +125,22 @@ class TestFleet:
         return worker
 
     def client(self) -> Client:
-        return Client(connections=Connections.read(self.server.url))
+        return Client(connections=Connections(self.server.address, self.artifacts.address))
 
     def submit(self, voice: Path, **changes: object) -> Job:
         return self.client().submit(PORTRAIT, voice, **{**SETTINGS, **changes})
 
     def empty(self) -> None:
         """Forget everything, as artifacts of other tests spare work that this one wants done."""
-        with self.server.client() as redis:
-            redis.flushall()
+        for server in (self.server, self.artifacts):
+            with server.client() as redis:
+                redis.flushall()
+
+    @property
+    def followed(self) -> bool:
+        """Whether a client waits for a job's events."""
+        with self.artifacts.client() as redis:
+            return any(client["cmd"].startswith("xread") for client in redis.client_list())
 
     def hold(self, name: str) -> None:
         """Let the step wait, "hold-STEP" before its work, "mid-STEP" during it; "block-STEP" as if it hung."""
@@ -164,10 +177,13 @@ class TestFleet:
 
 
 @contextlib.contextmanager
-def running_fleet(folder: Path, *names: str, persistent: bool = False, **how: Any) -> Iterator[TestFleet]:
-    """A fleet with a server of its own and workers of these names."""
-    with RedisServer(persistent=persistent) as server:
-        fleet = TestFleet(folder, server)
+def running_fleet(
+    folder: Path, *names: str, persistent: bool = False, two_servers: bool = False, **how: Any
+) -> Iterator[TestFleet]:
+    """A fleet with a server of its own, or two, and workers of these names."""
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(RedisServer(persistent=persistent)) for _ in range(2 if two_servers else 1)]
+        fleet = TestFleet(folder, *servers)
         try:
             for name in names:
                 fleet.start(name, ready=False, **how)

@@ -28,12 +28,6 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestFleet]:
         yield made
 
 
-def follows(fleet: TestFleet) -> bool:
-    """Whether a client waits for a job's events."""
-    with fleet.server.client() as redis:
-        return any(client["cmd"].startswith("xread") for client in redis.client_list())
-
-
 def test_redis_restarts_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:
     for stage in STAGES:
         fleet.hold(f"hold-{stage}")
@@ -70,7 +64,7 @@ def test_redis_loses_its_data_in_every_stage(fleet: TestFleet, voice: Path, loca
         fleet.wait_held(f"hold-{stage}")
         with ThreadPoolExecutor() as threads:
             waiting = threads.submit(job.wait, timeout=WAIT)
-            wait_until(lambda: follows(fleet), WAIT, "the client does not follow its job")
+            wait_until(lambda: fleet.followed, WAIT, "the client does not follow its job")
             fleet.server.restart(keep_data=False)
             fleet.let_go(f"hold-{stage}")
             with pytest.raises(JobLostError, match="record is no longer on the fleet"):
