@@ -81,8 +81,8 @@ def _taken(
 ) -> _Chain | None:
     if node.op_type in VIEWS and node.domain == "":
         return None if node.inputs[0] is None else chains.get(node.inputs[0])
-    for index in IN_PLACE.get(node.op_type, ()):
-        source = node.inputs[index]
+    if node.op_type in IN_PLACE:
+        source = node.inputs[0]
         chain = None if source is None else chains.get(source)
         if source is not None and chain is not None and chain.uses == 1 and _alike(source, value):
             return chain

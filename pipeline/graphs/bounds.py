@@ -14,8 +14,9 @@ from .shapes import infer_node, known_shape
 def bound_shapes(model: ir.Model) -> ir.Model:
     """Give each value whose shape depends on data the greatest shape that it can have; in place.
 
-    For `Slice` the length of a window of fixed size (ends = starts + constant), else that of the input; for
-    `Compress`, `NonZero` and `Unique` all elements. Every later shape follows from these.
+    For `Slice` the length of a window of fixed size (ends less starts is constant), else that of the input; for
+    `Pad` the sum of both sides when that is constant; for `Compress`, `NonZero` and `Unique` all elements. Every
+    later shape follows from these; what stays unknown stays so.
     """
     opsets = dict(model.opset_imports)
     for node in model.graph:
@@ -30,6 +31,8 @@ def bound_shapes(model: ir.Model) -> ir.Model:
             continue
         if node.op_type == "Slice":
             output.shape = ir.Shape(_slice(node, source))
+        elif node.op_type == "Pad" and (padded := _pad(node, source)) is not None:
+            output.shape = ir.Shape(padded)
         elif node.op_type == "NonZero":
             output.shape = ir.Shape((len(source), math.prod(source)))
         elif node.op_type in ("Compress", "Unique"):
@@ -40,24 +43,66 @@ def bound_shapes(model: ir.Model) -> ir.Model:
 def _slice(node: ir.Node, source: tuple[int, ...]) -> tuple[int, ...]:
     shape = list(source)
     axes = constant(node.inputs[3]) if len(node.inputs) > 3 else np.arange(len(source))
-    size = _window(node)
-    if axes is None or size is None:
+    steps = constant(node.inputs[4]) if len(node.inputs) > 4 else np.ones(1)
+    if axes is None or steps is None or (steps != 1).any():
         return source
-    for axis, length in zip(axes.ravel(), size, strict=True):
-        shape[axis] = min(shape[axis], max(0, int(length)))
+    for axis, length in zip(axes.ravel(), _differences(node.inputs[2], node.inputs[1]), strict=False):
+        if length is not None:
+            shape[axis] = min(shape[axis], max(0, length))
     return tuple(shape)
 
 
-def _window(node: ir.Node) -> np.ndarray | None:
-    """Greatest lengths of a slice, known when its end is its start plus a constant."""
-    starts, ends = node.inputs[1], node.inputs[2]
-    made = None if ends is None else ends.producer()
-    steps = constant(node.inputs[4]) if len(node.inputs) > 4 else None
-    if starts is None or made is None or made.op_type != "Add" or (steps is not None and (steps != 1).any()):
+def _pad(node: ir.Node, source: tuple[int, ...]) -> tuple[int, ...] | None:
+    axes = constant(node.inputs[3]) if len(node.inputs) > 3 and node.inputs[3] is not None else np.arange(len(source))
+    sums = _affine(node.inputs[1])
+    if axes is None or sums is None:
         return None
-    if starts.shape is None or starts not in made.inputs:
+    shape = list(source)
+    for place, axis in enumerate(axes.ravel()):
+        added = _sum(sums[place], sums[place + len(axes)], 1)
+        if any(key is not None for key in added):
+            return None
+        shape[axis] += added.get(None, 0)
+    return tuple(shape)
+
+
+Affine = dict[tuple[ir.Value, int] | None, int]
+"""An integer as a sum: how often each element of an unknown vector is in it; None counts 1."""
+
+
+def _differences(ends: ir.Value | None, starts: ir.Value | None) -> list[int | None]:
+    """ends - starts, where it does not depend on data."""
+    a, b = _affine(ends), _affine(starts)
+    if a is None or b is None:
+        return []
+    found = [_sum(end, start, -1) for end, start in zip(a, b, strict=True)]
+    return [None if any(key is not None for key in each) else each.get(None, 0) for each in found]
+
+
+def _affine(value: ir.Value | None) -> list[Affine] | None:
+    """Each element of an integer vector as a sum of elements that depend on data and a constant."""
+    shape = None if value is None else known_shape(value)
+    if value is None or shape is None or len(shape) > 1:
         return None
-    other = made.inputs[1] if made.inputs[0] is starts else made.inputs[0]
-    size = constant(other)
-    shape = known_shape(starts)
-    return None if size is None or shape is None else np.broadcast_to(size, shape).ravel()
+    known = constant(value)
+    if known is not None:
+        return [{None: int(number)} for number in known.ravel()]
+    node = value.producer()
+    if node is not None and node.op_type in ("Add", "Sub"):
+        a, b = _affine(node.inputs[0]), _affine(node.inputs[1])
+        length = math.prod(shape)
+        if a is not None and b is not None and {len(a), len(b)} <= {1, length}:
+            sign = 1 if node.op_type == "Add" else -1
+            return [_sum(a[i % len(a)], b[i % len(b)], sign) for i in range(length)]
+    if node is not None and node.op_type == "Concat":
+        parts = [_affine(part) for part in node.inputs]
+        if all(part is not None for part in parts):
+            return [each for part in parts for each in part or ()]
+    return [{(value, index): 1} for index in range(math.prod(shape))]
+
+
+def _sum(a: Affine, b: Affine, sign: int) -> Affine:
+    found = dict(a)
+    for key, count in b.items():
+        found[key] = found.get(key, 0) + sign * count
+    return {key: count for key, count in found.items() if count}

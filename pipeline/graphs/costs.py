@@ -9,49 +9,61 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import onnx_ir as ir
 
 from .model import attribute
 from .shapes import known_shape
 
+T = TypeVar("T")
+
+
+def _each(entry: T, operators: str) -> dict[str, T]:
+    """The same entry for each of several operators, named in one string."""
+    return dict.fromkeys(operators.split(), entry)
+
+
 # Operations an element of the output.
 ELEMENTWISE = {
-    **dict.fromkeys(
-        "Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Clip Cos "
-        "Cosh CumSum Div Elu Equal Erf Exp Floor Greater GreaterOrEqual IsInf IsNaN LeakyRelu Less LessOrEqual Log Mod "
-        "Mul Neg Not Or PRelu Pow Reciprocal Relu Round Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh "
-        "ThresholdedRelu Xor QuickGelu".split(),
+    **_each(
         1,
+        "Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Clip "
+        "Cos Cosh CumSum Div Elu Equal Erf Exp Floor Greater GreaterOrEqual IsInf IsNaN LeakyRelu Less LessOrEqual "
+        "Log Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh "
+        "ThresholdedRelu Xor QuickGelu",
     ),
-    **dict.fromkeys("Celu HardSigmoid HardSwish Mish Selu Shrink Swish QuantizeLinear DequantizeLinear".split(), 2),
-    **dict.fromkeys("Gelu FastGelu BiasGelu".split(), 4),
+    **_each(2, "Celu HardSigmoid HardSwish Mish Selu Shrink Swish QuantizeLinear DequantizeLinear"),
+    **_each(4, "Gelu FastGelu BiasGelu"),
     "BatchNormalization": 2,  # its statistics are folded into one scale and one shift
-    **dict.fromkeys("Softmax LogSoftmax Hardmax".split(), 5),  # largest, difference, exponential, sum, quotient
+    **_each(5, "Softmax LogSoftmax Hardmax"),  # largest, difference, exponential, sum, quotient
     "LpNormalization": 4,
     "MeanVarianceNormalization": 6,
     # mean 1, variance 3, normalising 2, scale and shift 2
-    **dict.fromkeys("InstanceNormalization LayerNormalization GroupNormalization GroupNorm".split(), 8),
-    **dict.fromkeys("RMSNormalization SimplifiedLayerNormalization".split(), 4),
+    **_each(8, "InstanceNormalization LayerNormalization GroupNormalization GroupNorm"),
+    **_each(4, "RMSNormalization SimplifiedLayerNormalization"),
 }
 
 # Operations an element of the input.
 REDUCTIONS = {
-    **dict.fromkeys("ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ArgMax ArgMin".split(), 1),
-    **dict.fromkeys("ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum GlobalAveragePool GlobalMaxPool".split(), 2),
-    **dict.fromkeys("ReduceLogSumExp GlobalLpPool".split(), 3),
+    **_each(1, "ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ArgMax ArgMin"),
+    **_each(2, "ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum GlobalAveragePool GlobalMaxPool"),
+    **_each(3, "ReduceLogSumExp GlobalLpPool"),
 }
 
 # The same bytes under another shape: nothing is read or written.
-VIEWS = frozenset("Reshape Squeeze Unsqueeze Flatten Identity Dropout".split())
+VIEWS = frozenset(_each(0, "Reshape Squeeze Unsqueeze Flatten Identity Dropout"))
 
 # Only what comes out is read.
-PICKING = frozenset("Gather GatherElements GatherND Slice Split".split())
+PICKING = frozenset(_each(0, "Gather GatherElements GatherND Slice Split"))
 
 MOVING = frozenset(
-    "Cast CastLike Concat Constant ConstantOfShape DepthToSpace Expand EyeLike OneHot Pad Range ReverseSequence Shape "
-    "Size SpaceToDepth Tile Transpose Trilu Where ScatterElements ScatterND Compress NonZero CenterCropPad "
-    "ReorderInput ReorderOutput Upsample".split()
+    _each(
+        0,
+        "Cast CastLike Concat Constant ConstantOfShape DepthToSpace Expand EyeLike OneHot Pad Range Shape "
+        "ReverseSequence Size SpaceToDepth Tile Transpose Trilu Where ScatterElements ScatterND Compress "
+        "NonZero CenterCropPad ReorderInput ReorderOutput Upsample",
+    )
 )
 
 SUBGRAPHS = frozenset({"If", "Loop", "Scan"})
@@ -106,12 +118,10 @@ def _trained(node: ir.Node, index: int, tensor: ir.TensorProtocol) -> bool:
 _WEIGHTS = range(1, 9)
 
 LAYERS: dict[str, range] = {
-    **dict.fromkeys(
-        "Conv FusedConv ConvInteger ConvTranspose QLinearConv Gemm FusedGemm MatMulNBits".split(), _WEIGHTS
-    ),
-    **dict.fromkeys("BatchNormalization InstanceNormalization LayerNormalization GroupNormalization".split(), _WEIGHTS),
-    **dict.fromkeys("RMSNormalization SimplifiedLayerNormalization PRelu LSTM GRU RNN".split(), _WEIGHTS),
-    **dict.fromkeys("MatMul FusedMatMul MatMulInteger QLinearMatMul".split(), range(9)),
+    **_each(_WEIGHTS, "Conv FusedConv ConvInteger ConvTranspose QLinearConv Gemm FusedGemm MatMulNBits"),
+    **_each(_WEIGHTS, "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization"),
+    **_each(_WEIGHTS, "RMSNormalization SimplifiedLayerNormalization PRelu LSTM GRU RNN"),
+    **_each(range(9), "MatMul FusedMatMul MatMulInteger QLinearMatMul"),
     "DequantizeLinear": range(1),
     "Gather": range(1),  # an embedding
 }
@@ -167,7 +177,7 @@ def _conv(node: ir.Node, made: int, weight: int = 1, bias: int = 2) -> int | Non
     if shape is None:
         return None
     has_bias = len(node.inputs) > bias and node.inputs[bias] is not None
-    return made * (2 * math.prod(shape[1:]) + has_bias)
+    return int(made * (2 * math.prod(shape[1:]) + has_bias))
 
 
 def _qlinear_conv(node: ir.Node, made: int) -> int | None:

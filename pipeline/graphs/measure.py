@@ -49,7 +49,7 @@ def measure_peak(
     """
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "feeds.npz"
-        np.savez(inputs, **{name: np.asarray(array) for name, array in feeds.items()})
+        np.savez(inputs, allow_pickle=False, **feeds)
         order = {"path": str(path), "feeds": str(inputs), "runs": runs, "options": asdict(options or MemoryOptions())}
         child = subprocess.run(
             [sys.executable, "-m", __name__, json.dumps(order)], capture_output=True, text=True, check=False

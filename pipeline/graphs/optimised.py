@@ -1,4 +1,4 @@
-"""The graph that ONNX Runtime makes of a graph on this machine's CPU: fused, and in the blocked layout it computes in."""
+"""What ONNX Runtime makes of a graph on this machine's CPU: fused, and in the blocked layout it computes in."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _infer(node: ir.Node, named: Mapping[str | None, ir.Value], opsets: dict[str
         twin.outputs[0].name = node.outputs[0].name
         infer_node(twin, opsets)
         node.outputs[0].shape, node.outputs[0].type = twin.outputs[0].shape, twin.outputs[0].type
-        for index, value in enumerate(node.inputs[:taken]):
+        for index in range(len(twin.inputs)):
             twin.replace_input_with(index, None)  # the twin is no user of them
     elif node.domain == NCHWC:
         _reordered(node)

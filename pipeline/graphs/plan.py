@@ -10,18 +10,32 @@ import onnx_ir as ir
 
 from ..errors import GraphError
 from .arena import Buffer, Placement, alive, by_size, by_time, lower_bound, picture, search, total
-from .costs import VIEWS, value_bytes
 from .bounds import bound_shapes
+from .costs import VIEWS, value_bytes
 from .model import name_of, prepare
 from .order import run_order
 from .shapes import known_shape
 
 # Operators whose CPU kernel ONNX Runtime lets write over an input of the same shape that nothing needs afterwards
 # (seen in the profile of 1.32: those of one input; Add, Mul and their like do not).
-IN_PLACE = dict.fromkeys(
-    "Abs Cast Ceil Clip Elu Erf Exp Floor HardSigmoid LeakyRelu Log Neg Not QuickGelu Reciprocal Relu Round Selu Sigmoid "
-    "Sign Softplus Softsign Sqrt Tanh ThresholdedRelu".split(),
-    (0,),
+IN_PLACE = frozenset(
+    {
+        *("Abs", "Cast", "Ceil", "Clip", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "LeakyRelu", "Log", "Neg", "Not"),
+        *(
+            "QuickGelu",
+            "Reciprocal",
+            "Relu",
+            "Round",
+            "Selu",
+            "Sigmoid",
+            "Sign",
+            "Softplus",
+            "Softsign",
+            "Sqrt",
+            "Tanh",
+        ),
+        "ThresholdedRelu",
+    }
 )
 
 
@@ -143,7 +157,7 @@ def _last_uses(model: ir.Model, nodes: list[ir.Node]) -> dict[ir.Value, int]:
                 one = attribute.type == ir.AttributeType.GRAPH
                 for body in [attribute.as_graph()] if one else attribute.as_graphs():
                     for inner in ir.traversal.RecursiveGraphIterator(body):
-                        last.update({value: step for value in inner.inputs if value is not None})
+                        last.update({used: step for used in inner.inputs if used is not None})
     last.update({value: len(nodes) - 1 for value in model.graph.outputs})
     return last
 
@@ -158,19 +172,17 @@ def _source(
 ) -> ir.Value | None:
     """The value whose buffer the node's output takes, or None for one of its own."""
     if node.domain == "" and node.op_type in VIEWS and node.inputs[0] is not None:
-        root = shared.get(node.inputs[0], node.inputs[0])
+        under = shared.get(node.inputs[0], node.inputs[0])
         # A view of an input or a constant stays there; as an output of the graph it is copied.
-        return root if root in holds or not node.outputs[0].is_graph_output() else None
+        return under if under in holds or not node.outputs[0].is_graph_output() else None
     if not in_place or node.domain not in ("", "com.microsoft"):
         return None
-    for index in IN_PLACE.get(node.op_type, ()):
-        value = node.inputs[index] if index < len(node.inputs) else None
-        if value is None or (root := shared.get(value, value)) not in holds:
-            continue
-        same = known_shape(value) == known_shape(node.outputs[0]) and value.dtype == node.outputs[0].dtype
-        if same and holds[root][2] == step and last[value] == step and not value.is_graph_output():
-            return root
-    return None
+    value = node.inputs[0] if node.op_type in IN_PLACE else None
+    root = shared.get(value, value) if value is not None else None
+    if value is None or root is None or root not in holds or value.is_graph_output():
+        return None
+    same = known_shape(value) == known_shape(node.outputs[0]) and value.dtype == node.outputs[0].dtype
+    return root if same and holds[root][2] == step and last[value] == step else None
 
 
 def _bytes(value: ir.Value, model: ir.Model) -> int:

@@ -1,0 +1,86 @@
+"""Predicted memory against the measured peak of ONNX Runtime, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import onnxruntime
+import pytest
+
+from pipeline.errors import GraphError
+from pipeline.graphs import standins
+from pipeline.graphs.allocation import allocate
+from pipeline.graphs.arena import alive
+from pipeline.graphs.measure import measure_peak
+from pipeline.graphs.memory import MemoryOptions, Prediction, peak_memory, sessions_that_fit
+from pipeline.graphs.model import prepare
+from pipeline.graphs.order import run_order
+
+EMBEDDED = "pipeline/packs/embedded/generator_512.onnx"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    path = tmp_path_factory.mktemp("small") / "generator.onnx"
+    onnx.save_model(standins.generator(standins.SMALL), path)
+    return path
+
+
+def feeds(path):
+    graph, chance = onnx.load(path, load_external_data=False).graph, np.random.default_rng(0)
+    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in graph.input}
+    return {name: chance.uniform(-0.5, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("options", [MemoryOptions(), MemoryOptions(pattern=False)], ids=["default", "no-pattern"])
+@pytest.mark.parametrize("name", ["embedded", "small"])
+def test_prediction_is_within_a_fifth_of_the_measured_peak(name, options, small):
+    path = small if name == "small" else EMBEDDED
+    predicted, measured = peak_memory(path, options), measure_peak(path, feeds(path), options)
+    assert predicted.total == pytest.approx(measured.peak, rel=0.2)
+    assert 0 < measured.session <= measured.loading < measured.peak
+
+
+def test_allocation_is_that_of_onnxruntime_node_by_node(small, tmp_path):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    options.enable_mem_pattern, options.enable_profiling = False, True
+    options.profile_file_prefix = str(tmp_path / "profile")
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(small), options, providers=["CPUExecutionProvider"])
+    session.run(None, feeds(small))
+    with open(session.end_profiling(), encoding="utf-8") as file:
+        events = [event for event in json.load(file) if event["name"].endswith("_kernel_time")]
+    graph = ir.from_proto(standins.generator(standins.SMALL))
+    for node in (order := run_order(graph.graph)):
+        graph.graph.remove(node)
+    graph.graph.extend(order)
+    prepare(graph)
+    made = allocate(graph)
+    ours = alive([*made.inner, *made.outputs])
+    theirs = [int(event["args"]["mem_bytes_requested_in_use"]) for event in events]
+    assert [event["name"].removesuffix("_kernel_time") for event in events] == [node.name for node in graph.graph]
+    near = [abs(a - b) < 8192 for a, b in zip(ours, theirs, strict=True)]
+    assert sum(near) >= len(near) - 2  # kernels with a scratch buffer hold it while they are counted
+    assert max(ours) == pytest.approx(max(theirs), rel=0.01)
+
+
+def test_workers_that_fit():
+    one = Prediction(weights=100, loading=20, activations=60, workspace=5, runtime=15)
+    assert one.total == 200
+    assert one.to_json()["total"] == 200
+    assert sessions_that_fit([one], 1000) == 4
+    assert sessions_that_fit([one, one], 1000, share=1.0) == 2  # 385 a worker: the runtime counts once
+    assert sessions_that_fit([one], 100) == 0
+    with pytest.raises(GraphError, match="at least one model"):
+        sessions_that_fit([], 1000)
+
+
+def test_a_file_that_does_not_load_is_named(tmp_path):
+    with pytest.raises(GraphError, match=r"missing\.onnx"):
+        measure_peak(tmp_path / "missing.onnx", {})
+    with pytest.raises(GraphError, match=r"missing\.onnx"):
+        peak_memory(tmp_path / "missing.onnx")
