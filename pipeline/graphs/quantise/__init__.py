@@ -1,0 +1,5 @@
+"""Fewer bits: 8-bit convolutions and 4-bit linear layers, chosen by what they do to the picture and the motion."""
+
+from .convs import Int8, Quantised, quantise_convs
+
+__all__ = ["Int8", "Quantised", "quantise_convs"]

@@ -1,0 +1,83 @@
+"""From a tensor's values to the scale and zero point that represent it in 8 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .calibration import Observed
+
+SHARES = np.arange(0.3, 1.0001, 0.02)
+"""Parts of the range seen, among which the best is looked for."""
+
+BINS = 2048
+"""Of the histogram that stands for the values."""
+
+PERCENTILE = 99.99
+"""Of the values, what the range `percentile` keeps."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A real number is (integer - zero) · scale."""
+
+    scale: np.float32
+    zero: np.integer
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Least and greatest integer."""
+        info = np.iinfo(self.zero.dtype)
+        return int(info.min), int(info.max)
+
+    def rounded(self, values: np.ndarray) -> np.ndarray:
+        """What quantising and going back makes of numbers."""
+        integers = np.clip(np.round(values / self.scale) + int(self.zero), *self.limits)
+        return (integers - int(self.zero)) * self.scale
+
+
+def scale_of(low: float, high: float, dtype: np.dtype[np.integer]) -> Scale:
+    """For numbers from `low` to `high`; zero is always one of the numbers represented, as padding needs it."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    info = np.iinfo(dtype)
+    scale = np.float32((high - low) / (info.max - info.min)) or np.float32(1)
+    zero = np.clip(round(info.min - low / float(scale)), info.min, info.max)
+    return Scale(scale, dtype.type(zero))
+
+
+def whole(observed: Observed) -> tuple[float, float]:
+    """All values seen."""
+    return observed.low, observed.high
+
+
+def percentile(observed: Observed) -> tuple[float, float]:
+    """All but 1 - PERCENTILE at each end."""
+    low, high = np.percentile(observed.sample, [100 - PERCENTILE, PERCENTILE])
+    return float(low), float(high)
+
+
+def least_squares(observed: Observed) -> tuple[float, float]:
+    """The part of the values' range that leaves the smallest mean squared error, clipped values included."""
+    values = np.append(observed.sample, [observed.low, observed.high])
+    counts, edges = np.histogram(values, BINS)
+    middles = (edges[:-1] + edges[1:]) / 2
+
+    def error(low: float, high: float) -> float:
+        rounded = scale_of(low, high, np.dtype(np.uint8)).rounded(middles)
+        return float(counts @ np.square(rounded - middles))
+
+    low, high = min(observed.low, 0.0), max(observed.high, 0.0)
+    for _ in range(2):  # one end after the other, twice
+        low = min((share * observed.low for share in SHARES), key=lambda end: error(end, high))
+        high = min((share * observed.high for share in SHARES), key=lambda end: error(low, end))
+    return low, high
+
+
+RANGES: Mapping[str, Callable[[Observed], tuple[float, float]]] = {
+    "minmax": whole,
+    "percentile": percentile,
+    "mse": least_squares,
+}
+"""Ways to choose a range, by name."""
