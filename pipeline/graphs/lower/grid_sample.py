@@ -2,7 +2,7 @@
 
 Two forms, both exact up to rounding for finite volumes; a place outside counts as zero (clamping would not do).
 Measured for [1,32,16,64,64] at 65,536 places, ONNX Runtime 1.32 on 2 CPU threads, against the operator itself:
-gather 0.36-0.47 of its time, slices 1.2-1.6.
+gather 0.3-0.4 of its time, slices 1.0-1.2.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def _slices(editor: Editor, s: Sampling) -> ir.Value:
     rows, columns = s.out[0] * s.out[1], s.out[2]
     places = editor.reshape(s.grid, [s.batch, rows, columns, 3])
     xy = editor.slice(places, 3, 0, 2)
-    z = index_of(editor, editor.slice(places, 3, 2, 3), depth, align_corners=s.align_corners)
-    z = editor.reshape(z, [s.batch, 1, 1, s.points])
+    z = editor.reshape(editor.slice(places, 3, 2, 3), [s.batch, 1, 1, s.points])
+    z = index_of(editor, z, depth, align_corners=s.align_corners)
     planes = editor.reshape(s.volume, [s.batch, s.channels, depth, height * width])
     group = min(depth, max(1, SLICES_BYTES // (4 * s.batch * s.channels * s.points)))
     total: ir.Value | None = None
@@ -87,10 +87,12 @@ def _gather(editor: Editor, s: Sampling) -> ir.Value:
     """[N, C, Do·Ho·Wo]; each place's eight neighbours [8, C] times their weights [1, 8]."""
     depth, height, width = s.size
     voxels, places = depth * height * width, s.batch * s.points
-    coordinates = editor.reshape(s.grid, [places, 3])
+    grid = editor.reshape(s.grid, [places, 3])
+    # One axis only until they are joined: a last axis of length 1 makes broadcasting ten times slower.
+    coordinates = [editor.reshape(editor.slice(grid, 1, axis, axis + 1), [places]) for axis in range(3)]
     x, y, z = (
-        _neighbours(editor, editor.slice(coordinates, 1, axis, axis + 1), length, align_corners=s.align_corners)
-        for axis, length in enumerate((width, height, depth))
+        _neighbours(editor, coordinate, length, align_corners=s.align_corners)
+        for coordinate, length in zip(coordinates, (width, height, depth), strict=True)
     )
     rows, weights = [], []
     for z_index, z_weight in z:
@@ -100,7 +102,9 @@ def _gather(editor: Editor, s: Sampling) -> ir.Value:
             weight = editor.op("Mul", z_weight, y_weight)
             rows += [editor.op("Add", row, x_index) for x_index, _ in x]
             weights += [editor.op("Mul", weight, x_weight) for _, x_weight in x]
-    row, weight = (editor.op("Concat", *parts, axis=1) for parts in (rows, weights))
+    row, weight = (
+        editor.op("Concat", *(editor.reshape(part, [places, 1]) for part in parts), axis=1) for parts in (rows, weights)
+    )
     weight = editor.reshape(weight, [places, 1, 8])
     volumes = editor.reshape(s.volume, [s.batch, s.channels, voxels])
     results = []
