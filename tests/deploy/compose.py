@@ -40,7 +40,8 @@ class Compose:
 
 def compose_v1() -> Compose:
     """Debian 12's docker-compose 1.29. RuntimeError: `docker-compose` is another."""
-    compose = Compose(("docker-compose",))
+    # It gives up a request to the engine after a minute, which a busy machine needs for containers side by side.
+    compose = Compose(("docker-compose",), {"COMPOSE_HTTP_TIMEOUT": "300"})
     if not compose.version.startswith("1.29."):
         raise RuntimeError(f"docker-compose is {compose.version}; these tests need 1.29, which is Debian 12's")
     return compose
