@@ -29,8 +29,9 @@ ELEMENTWISE = {
     **_each(
         1,
         "Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Clip "
-        "Cos Cosh CumSum Div Elu Equal Erf Exp Floor Greater GreaterOrEqual IsInf IsNaN LeakyRelu Less LessOrEqual "
-        "Log Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh "
+        "Cos Cosh CumSum Div Elu Equal Erf Exp Floor Greater GreaterOrEqual IsInf IsNaN LeakyRelu Less "
+        "LessOrEqual Log Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Sigmoid Sign Sin Sinh Softplus Softsign "
+        "Sqrt Sub Tan Tanh "
         "ThresholdedRelu Xor QuickGelu",
     ),
     **_each(2, "Celu HardSigmoid HardSwish Mish Selu Shrink Swish QuantizeLinear DequantizeLinear"),
