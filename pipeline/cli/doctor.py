@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import av
 
 from ..errors import TalkreelError
+from ..machine import cpu_name, memory_bytes
 from ..packs.store import open_pack, shipped_packs
 from ..report import version_of, versions
 from ..runtime.session import RuntimeOptions, onnxruntime
@@ -59,9 +58,9 @@ def examine() -> tuple[dict[str, Any], list[str]]:
 
     found = {
         "versions": versions(),
-        "machine": {"system": platform.platform(), "cpu": _cpu_name()},
+        "machine": {"system": platform.platform(), "cpu": cpu_name()},
         "threads": RuntimeOptions().thread_count,
-        "memory": _memory(),
+        "memory": f"{memory_bytes() / 2**30:.1f} GiB",
         "providers": tried(lambda: list(onnxruntime().get_available_providers())),
         "codecs": _codecs(problems),
         "packs": {name: tried(partial(_pack, name)) for name in shipped_packs()},
@@ -90,19 +89,6 @@ def _codecs(problems: list[str]) -> dict[str, str]:
                 found[name] = "no"
                 problems.append(f"PyAV has no {name}; reinstall av from its wheel: pip install --force-reinstall av")
     return found
-
-
-def _cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"
-
-
-def _memory() -> str:
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return f"{pages / 2**30:.1f} GiB"
 
 
 def _text(value: Any) -> str:

@@ -9,95 +9,25 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import onnx_ir as ir
 
 from ..errors import GraphError
-from .differences import ROUNDING, Error, difference, largest, magnitude_of, number, span_of
-from .feeds import Array, Feeds, choose, make_feeds, read, signature
+from .comparison import Compared, Comparison, Table
+from .differences import Error, difference, largest, magnitude_of, span_of
+from .feeds import Array, Feeds, signature
 from .layers import batches, expose, shared_values
 from .model import load, prepare, save
 from .reorder import reorder_sums
 from .runner import DEFAULT_RUN, Runner, RunOptions
+from .schemes import DEFAULT_INPUTS, Inputs
 
-ORDERS = 2
+ORDERS = 3
 """Permutations of the sums."""
 
 Outputs = dict[str, dict[str, Array]]
 """By kind and name."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One output on one kind of inputs."""
-
-    error: Error
-    floor: Error
-    magnitude: float
-    """The reference's largest."""
-
-    @property
-    def ratio(self) -> float:
-        """How many times the floor the error is, in its largest or its mean, whichever is worse.
-
-        The floor counts as one rounding of the largest magnitude at least.
-        """
-        least = ROUNDING * self.magnitude
-        pairs = ((self.error.max, self.floor.max), (self.error.mean, self.floor.mean))
-        return max(0.0 if error == 0 else error / max(floor, least, 1e-45) for error, floor in pairs)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "error": self.error.to_json(),
-            "floor": self.floor.to_json(),
-            "ratio": number(self.ratio),
-            "magnitude": number(self.magnitude),
-        }
-
-
-Table = dict[str, dict[str, Compared]]
-"""By kind and name."""
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What graphs are compared on: a scheme of `feeds` (None: the first that fits), or .npz files."""
-
-    scheme: str | None = None
-    seed: int = 0
-    kinds: Sequence[str] = ()
-    """Some of the scheme's; none for all."""
-    files: Sequence[Path] = ()
-
-
-DEFAULT_INPUTS = Inputs()
-
-
-@dataclass
-class Comparison:
-    """All outputs, and on request all values that both graphs hold."""
-
-    scheme: str
-    seed: int
-    frames: int
-    orders: int
-    outputs: Table = field(default_factory=dict)
-    layers: Table = field(default_factory=dict)
-
-    @property
-    def ratio(self) -> float:
-        """The worst output's."""
-        return max((found.ratio for row in self.outputs.values() for found in row.values()), default=0.0)
-
-    def to_json(self) -> dict[str, Any]:
-        def table(rows: Table) -> dict[str, Any]:
-            return {kind: {name: found.to_json() for name, found in row.items()} for kind, row in rows.items()}
-
-        plain = {"inputs": self.scheme, "seed": self.seed, "frames": self.frames, "orders": self.orders}
-        return plain | {"ratio": number(self.ratio), "outputs": table(self.outputs), "layers": table(self.layers)}
 
 
 def compare(
@@ -128,14 +58,7 @@ def compare(
     ports = signature(source)
     candidate = Runner(second, second_options or options)
     frames, batched = candidate.batched(ports)
-    if inputs.files:
-        feeds, scheme = read(inputs.files, ports), "files"
-    else:
-        chosen = choose(ports, inputs.scheme)
-        feeds, scheme = make_feeds(chosen, ports, seed=inputs.seed, frames=frames, batched=batched), chosen.name
-    if unknown := set(inputs.kinds) - feeds.keys():
-        raise GraphError(f"there are no inputs of the kind {', '.join(sorted(unknown))}; choose of {', '.join(feeds)}")
-    feeds = {kind: rows for kind, rows in feeds.items() if kind in inputs.kinds or not inputs.kinds}
+    scheme, feeds = inputs.make(ports, frames=frames, batched=batched)
     made = Comparison(scheme, inputs.seed, frames, orders)
     plain = RunOptions(options.threads, optimise=False, provider=options.provider, settings=options.settings)
     with tempfile.TemporaryDirectory(prefix="talkreel-") as folder:

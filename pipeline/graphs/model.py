@@ -18,7 +18,7 @@ from onnx_ir.passes.common import (
     TopologicalSortPass,
 )
 
-from ..errors import GraphError
+from ..errors import GraphError, OutputError
 from .folding import fold_constants
 from .shapes import infer_shapes, known_shape
 
@@ -67,10 +67,17 @@ def _check_external(path: Path, tensor: onnx.TensorProto) -> None:
 
 
 def save(model: ir.Model, path: str | Path) -> None:
-    """Write a graph; weights above `EXTERNAL_ABOVE` bytes go to `<name>.data` beside it."""
+    """Write a graph; weights above `EXTERNAL_ABOVE` bytes go to `<name>.data` beside it.
+
+    Raises:
+        OutputError: the file cannot be written there.
+    """
     path = Path(path)
     weights = sum(v.const_value.nbytes for v in model.graph.initializers.values() if v.const_value is not None)
-    ir.save(model, path, external_data=f"{path.name}.data" if weights > EXTERNAL_ABOVE else None)
+    try:
+        ir.save(model, path, external_data=f"{path.name}.data" if weights > EXTERNAL_ABOVE else None)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
 
 
 def prepare(model: ir.Model, dims: Mapping[str, int] | None = None) -> ir.Model:

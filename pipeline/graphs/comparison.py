@@ -1,0 +1,104 @@
+"""What a comparison of two graphs found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .differences import ROUNDING, Error, number
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One output on one kind of inputs."""
+
+    error: Error
+    floor: Error
+    magnitude: float
+    """The reference's largest."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times the floor the error is, in its largest or its mean, whichever is worse.
+
+        The floor counts as one rounding of the largest magnitude at least.
+        """
+        least = ROUNDING * self.magnitude
+        pairs = ((self.error.max, self.floor.max), (self.error.mean, self.floor.mean))
+        return max(0.0 if error == 0 else error / max(floor, least, 1e-45) for error, floor in pairs)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "error": self.error.to_json(),
+            "floor": self.floor.to_json(),
+            "ratio": number(self.ratio),
+            "magnitude": number(self.magnitude),
+        }
+
+
+Table = dict[str, dict[str, Compared]]
+"""By kind and name."""
+
+
+@dataclass
+class Comparison:
+    """All outputs, and on request all values that both graphs hold."""
+
+    scheme: str
+    seed: int
+    frames: int
+    orders: int
+    outputs: Table = field(default_factory=dict)
+    layers: Table = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """The worst output's."""
+        return max((found.ratio for row in self.outputs.values() for found in row.values()), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        def table(rows: Table) -> dict[str, Any]:
+            return {kind: {name: found.to_json() for name, found in row.items()} for kind, row in rows.items()}
+
+        plain = {"inputs": self.scheme, "seed": self.seed, "frames": self.frames, "orders": self.orders}
+        return plain | {"ratio": number(self.ratio), "outputs": table(self.outputs), "layers": table(self.layers)}
+
+
+def over(
+    comparison: Comparison, bound: float | None = None, *, mean: float | None = None, psnr: float | None = None
+) -> list[str]:
+    """Outputs that break a bound, a line each.
+
+    Args:
+        bound: greatest error in noise floors.
+        mean: greatest mean error.
+        psnr: least PSNR, dB.
+    """
+    broken = []
+    for kind, row in comparison.outputs.items():
+        for name, found in row.items():
+            what = f"{name} ({kind} inputs)"
+            if bound is not None and not found.ratio <= bound:
+                broken.append(f"{what} is off by {found.ratio:.2f} times the noise floor, more than {bound:g}")
+            if mean is not None and not found.error.mean <= mean:
+                broken.append(f"{what} has a mean error of {found.error.mean:.3g}, more than {mean:g}")
+            if psnr is not None and not found.error.psnr >= psnr:
+                broken.append(f"{what} has a PSNR of {found.error.psnr:.1f} dB, less than {psnr:g}")
+    return broken
+
+
+def error_table(table: Table) -> list[str]:
+    """Errors beside their floor as Markdown."""
+    lines = [
+        "| inputs | value | max | mean | 99 % | 99.9 % | PSNR, dB | times the floor |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for kind, row in table.items():
+        for name, found in row.items():
+            pairs = [
+                f"{getattr(found.error, figure):.2e} ({getattr(found.floor, figure):.2e})"
+                for figure in ("max", "mean", "p99", "p999")
+            ]
+            psnr = f"{found.error.psnr:.1f} ({found.floor.psnr:.1f})"
+            lines.append(f"| {kind} | {name} | {' | '.join(pairs)} | {psnr} | {found.ratio:.2f} |")
+    return lines
