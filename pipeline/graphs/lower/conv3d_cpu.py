@@ -14,7 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ..model import static_shape
-from . import conv3d_direct, conv3d_winograd, overlap_save
+from . import conv3d_direct, conv3d_patches, conv3d_winograd, overlap_save
 from .conv3d import Conv3d
 from .depth_sum import plain
 from .editing import Editor
@@ -46,6 +46,7 @@ def cheapest(editor: Editor, conv: Conv3d) -> ir.Value:
     forms: list[tuple[float, Callable[[], ir.Value]]] = [
         (conv3d_direct.cost(conv, inputs=True), lambda: conv3d_direct.taps_as_inputs(editor, conv)),
         (conv3d_direct.cost(conv, inputs=False), lambda: conv3d_direct.taps_as_outputs(editor, conv)),
+        (conv3d_patches.cost(conv), lambda: conv3d_patches.conv3d_by_patches(editor, conv)),
     ]
     if conv3d_winograd.fits(conv):
         for inputs in (True, False):

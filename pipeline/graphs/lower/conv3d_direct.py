@@ -19,6 +19,8 @@ MOVE = 60
 """One number copied."""
 PRODUCT = 2.0
 """One multiplication of a product of matrices with few rows."""
+BATCH, NARROW = 1.3, 10.0
+"""One multiplication of a convolution of many slices W pixels wide is BATCH + NARROW / W."""
 CHANNEL_BLOCK = 16
 """Input channels are counted in blocks: what is missing is padded, or done by a slower kernel."""
 
@@ -55,7 +57,7 @@ def cost(conv: Conv3d, *, inputs: bool) -> float:
     out, _, taps = conv.weight.shape[:3]
     outputs, area = conv.shape[0] * conv.shape[2], math.prod(conv.shape[3:])
     block = CHANNEL_BLOCK / channels * math.ceil(channels / CHANNEL_BLOCK)
-    each = block * area * int(np.prod(conv.weight.shape))
+    each = (BATCH + NARROW / conv.shape[4]) * block * area * conv.weight.size
     if inputs:
         return each * outputs + MOVE * (slices + taps * outputs) * channels * math.prod(lengths)
     return each * slices + out * area * (MOVE * (slices * taps + outputs) + PRODUCT * outputs * slices * taps)

@@ -33,6 +33,8 @@ from .winograd import (
     weight_products,
 )
 
+MAX_WEIGHTS = 128 * 2**20
+"""Bytes of transformed weights above which the form is not used: they would be read from memory at every run."""
 MOVE = 60
 """One number copied, in multiplications of the direct form."""
 
@@ -79,7 +81,9 @@ def _stacked(editor: Editor, conv: Conv3d, cut: Tiles) -> ir.Value:
 def fits(conv: Conv3d) -> bool:
     """Whether the form applies and has tiles enough to be considered."""
     few = conv.shape[0] * conv.shape[2] * math.prod(conv.shape[3:]) < MIN_TILES * OUTPUTS**2
-    return plain(conv) and set(conv.weight.shape[3:]) <= set(KERNELS) and not few
+    if not plain(conv) or not set(conv.weight.shape[3:]) <= set(KERNELS) or few:
+        return False
+    return conv3d_tiles(conv).products * math.prod(conv.weight.shape[:3]) * 4 <= MAX_WEIGHTS
 
 
 def cost(conv: Conv3d, *, taps_as_inputs: bool) -> float:

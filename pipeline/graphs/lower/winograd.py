@@ -95,8 +95,9 @@ def to_products(editor: Editor, value: ir.Value, cut: Tiles) -> ir.Value:
 
 def weight_products(weight: np.ndarray, cut: Tiles) -> np.ndarray:
     """G w G^T of weights [O, C, kH, kW]: [products, O, C], float32 of a float64 result."""
-    found = np.einsum("ai,ocij,bj->aboc", cut.height.weight, weight.astype(np.float64), cut.width.weight, optimize=True)
-    return np.ascontiguousarray(found.reshape(cut.products, *weight.shape[:2]), dtype=np.float32)
+    both = np.kron(cut.height.weight, cut.width.weight)
+    found = both @ weight.reshape(-1, both.shape[1]).T.astype(np.float64)
+    return found.reshape(cut.products, *weight.shape[:2]).astype(np.float32)
 
 
 def to_results(editor: Editor, products: ir.Value, cut: Tiles) -> ir.Value:

@@ -14,6 +14,7 @@ from onnx import helper
 
 from pipeline.graphs.lower import conv3d_cpu, conv3d_direct, conv3d_winograd, overlap_save
 from pipeline.graphs.lower.conv3d import Conv3d, Form, by_cost
+from pipeline.graphs.lower.conv3d_patches import conv3d_by_patches
 from pipeline.graphs.lower.editing import Editor
 from pipeline.graphs.lower.rank4 import rank4_pass
 from tests.pipeline.graphs.graphs import model, random, run
@@ -68,9 +69,16 @@ def test_fourier(case: dict[str, Any]) -> None:
 
 
 @given(volumes(st.integers(1, 4), 2))
-@pytest.mark.parametrize("form", [conv3d_direct.taps_as_inputs, conv3d_direct.taps_as_outputs])
+@pytest.mark.parametrize("form", [conv3d_direct.taps_as_inputs, conv3d_direct.taps_as_outputs, conv3d_by_patches])
 @settings(derandomize=True, deadline=None, max_examples=12)
 def test_direct(form: Form, case: dict[str, Any]) -> None:
+    check(lambda: _graph(case), rank4_pass(form))
+
+
+@pytest.mark.parametrize("form", [by_cost, conv3d_by_patches])
+def test_steps_and_holes(form: Form) -> None:
+    attributes = {"pads": [1, 2, 0, 0, 1, 2], "strides": [2, 1, 3], "dilations": [1, 2, 2]}
+    case = {"shape": (2, 2, 5, 9, 11), "weight": (3, 2, 2, 3, 3), "attributes": attributes, "bias": True}
     check(lambda: _graph(case), rank4_pass(form))
 
 
@@ -97,22 +105,21 @@ def test_upsampled(case: dict[str, Any], factors: tuple[int, ...]) -> None:
         assert "Resize" not in operators(after)
 
 
-def test_groups_and_small_ones_are_direct() -> None:
-    case: dict[str, Any] = {"shape": (1, 4, 3, 12, 12), "attributes": {}, "bias": True, "weight": (4, 4, 3, 3, 3)}
-    grouped = {**case, "attributes": {"group": 2}, "weight": (4, 2, 3, 3, 3)}
-    for one in (case, grouped):
-        after, _ = check(lambda one=one: _graph(one), rank4_pass(conv3d_cpu.cpu_form, by_cost))  # type: ignore[misc]
-        assert operators(after).count("Conv") == 1
+def test_groups_take_the_next_form() -> None:
+    case = {"shape": (1, 4, 3, 12, 12), "attributes": {"group": 2}, "bias": True, "weight": (4, 2, 3, 3, 3)}
+    after, _ = check(lambda: _graph(case), rank4_pass(conv3d_cpu.cpu_form, by_cost))
+    assert operators(after).count("Conv") == 1
 
 
 def test_choice_is_by_cost() -> None:
     wide = {"shape": (1, 96, 4, 32, 32), "weight": (96, 96, 3, 3, 3), "attributes": {"pads": [1] * 6}, "bias": True}
     large = {**wide, "weight": (8, 96, 7, 7, 7), "attributes": {"pads": [3] * 6}}
     counts = []
-    for case in (wide, large):
+    small = {**wide, "shape": (1, 96, 4, 2, 2)}
+    for case in (wide, large, small):
         after, _ = check(lambda case=case: _graph(case), rank4_pass(conv3d_cpu.cpu_form))  # type: ignore[misc]
         counts.append((operators(after).count("Conv"), operators(after).count("MatMul")))
-    assert counts == [(1, 3), (0, 5)]
+    assert counts == [(1, 3), (0, 5), (0, 1)]
 
 
 @pytest.mark.parametrize("outputs", overlap_save.OUTPUTS)
