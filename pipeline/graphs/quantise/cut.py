@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 import onnx_ir as ir
 
+from ...errors import GraphError
 from ..feeds import Feeds
-from ..model import clean, constant
+from ..model import clean, constant, static_shape
 from .candidates import downstream
 from .running import opened
 
@@ -49,14 +51,32 @@ def tail(model: ir.Model, nodes: Collection[ir.Node]) -> ir.Model:
 
 
 def inputs_of_tail(model: ir.Model, part: ir.Model, feeds: Iterable[Feeds], threads: int) -> list[Feeds]:
-    """What `part`, cut from `model` by `tail`, gets when the model is run on each of the inputs."""
+    """What `part`, cut from `model` by `tail`, gets when the model is run on each of the inputs.
+
+    Raises:
+        GraphError: inputs are missing or of another size. ModelError: the graph does not run.
+    """
     names = [str(value.name) for value in part.graph.inputs]
+    frames = [_shaped(model, frame) for frame in feeds]
     given = {str(value.name) for value in model.graph.inputs}
-    head = between(model, [], [name for name in names if name not in given])
-    made = []
-    with opened(model, threads) as whole, opened(head, threads) as runner:
-        for frame in feeds:
-            arrays = whole.feeds([frame])
-            found = runner.run({name: arrays[name] for name in runner.shapes}) if runner.names else {}
-            made.append(found | {name: arrays[name] for name in names if name in given})
+    wanted = [name for name in names if name not in given]
+    made: list[Feeds] = [{name: frame[name] for name in names if name in given} for frame in frames]
+    if wanted:
+        head = between(model, [], wanted)
+        read = [str(value.name) for value in head.graph.inputs]
+        with opened(head, threads) as runner:
+            for frame, found in zip(frames, made, strict=True):
+                found.update(runner.run({name: frame[name] for name in read}))
+    return made
+
+
+def _shaped(model: ir.Model, frame: Feeds) -> Feeds:
+    """Inputs under the shapes that the graph holds, which lowering may have merged."""
+    made: Feeds = {}
+    for value in model.graph.inputs:
+        name, shape = str(value.name), static_shape(value)
+        if name not in frame or frame[name].size != math.prod(shape):
+            found = f"of shape {frame[name].shape}" if name in frame else "missing"
+            raise GraphError(f"calibration: the input {name} takes {shape} and is {found}; give one that fits")
+        made[name] = frame[name].reshape(shape)
     return made
