@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-browser fleet-test lint bench pack clean help
+.PHONY: demo test test-browser web-test fleet-test lint bench pack clean help
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,9 @@ test: $(STAMP) ## all tests but those that need a browser or Docker
 
 test-browser: $(STAMP) ## films play in headless Chromium
 	$(BIN)/python -m pytest -q -m browser
+
+web-test: $(STAMP) ## lowered graphs run in headless Chromium, on WASM and WebGPU
+	$(BIN)/python -m pytest -q -m web tests/web
 
 fleet-test: $(STAMP) ## the fleet in containers, on a real Docker engine (as root on Debian: installs one)
 	$(BIN)/python -m pytest -q -m docker tests/deploy --durations=5

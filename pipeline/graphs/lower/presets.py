@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from ...errors import GraphError
-from ..model import name_of, prepare
-from . import rank4, separable_grid
+from ..model import describe, name_of, prepare
+from . import pooling, rank4, separable_grid
 from .batching import batch_pass
 from .grid_sample import grid_sample
+from .operator_set import operator_set_pass
 from .packing import MAX_RANK
 from .passes import Outcome, Pass, run_passes
 from .sampling import is_volumetric
+
+WEB_OPERATOR_SET = 19
+"""onnxruntime-web's WebGPU provider has kernels of GridSample up to this operator set."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,10 @@ class Preset:
     remaining: Callable[[ir.Model], Sequence[str]]
 
 
-def volumetric_sampling(model: ir.Model) -> list[str]:
-    """GridSample nodes of volumes that are left."""
-    return [f"GridSample {node.outputs[0].name!r}" for node in model.graph if is_volumetric(node)]
+def volumetric(model: ir.Model) -> list[str]:
+    """GridSample and pooling nodes of volumes that are left."""
+    pools = [node for node in model.graph if node.op_type in pooling.RULES and len(node.outputs[0].shape or ()) == 5]
+    return [describe(node) for node in (*filter(is_volumetric, model.graph), *pools)]
 
 
 def above_rank4(model: ir.Model) -> list[str]:
@@ -44,14 +49,14 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             "gridsample",
-            "only 5-D GridSample goes, which WebGPU lacks",
-            (separable_grid.PASS, grid_sample("slices")),
-            volumetric_sampling,
+            "only what WebGPU lacks goes: GridSample and pooling of volumes",
+            (separable_grid.PASS, grid_sample("slices"), pooling.PASS, operator_set_pass(WEB_OPERATOR_SET)),
+            volumetric,
         ),
         Preset(
             "rank4",
             "nothing above rank 4, the graph's inputs and outputs included",
-            (separable_grid.PASS, grid_sample("slices"), rank4.PASS),
+            (separable_grid.PASS, grid_sample("slices"), rank4.PASS, operator_set_pass(WEB_OPERATOR_SET)),
             above_rank4,
         ),
         Preset(

@@ -141,7 +141,7 @@ def flatten_boundary(model: ir.Model) -> None:
             continue
         shapes[str(value.name)] = list(shape)
         uses = list(value.uses())
-        value.shape = ir.Shape(plain_lengths(shape))
+        value.shape = ir.Shape(flat_shape(shape))
         again = Editor(model, before=first).reshape(value, shape)
         for node, index in uses:
             node.replace_input_with(index, again)
@@ -152,7 +152,7 @@ def flatten_boundary(model: ir.Model) -> None:
         shapes[str(value.name)] = list(shape)
         after = ir.node("Identity", [value], num_outputs=1)
         model.graph.insert_after(maker, after)
-        flat = Editor(model, before=after).reshape(value, plain_lengths(shape))
+        flat = Editor(model, before=after).reshape(value, flat_shape(shape))
         name, value.name = value.name, f"{value.name}_was"
         flat.name = name
         model.graph.outputs[model.graph.outputs.index(value)] = flat
@@ -161,7 +161,7 @@ def flatten_boundary(model: ir.Model) -> None:
         model.metadata_props[SHAPES_KEY] = json.dumps(shapes, sort_keys=True)
 
 
-def plain_lengths(shape: Sequence[int]) -> list[int]:
+def flat_shape(shape: Sequence[int]) -> list[int]:
     """A shape with its leading axes merged down to rank 4."""
     extra = max(0, len(shape) - MAX_RANK)
     merged = 1

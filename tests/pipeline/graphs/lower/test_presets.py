@@ -11,7 +11,7 @@ import pytest
 from onnx.helper import make_node
 
 from pipeline.errors import GraphError
-from pipeline.graphs.lower.presets import PRESETS, above_rank4, lower, volumetric_sampling
+from pipeline.graphs.lower.presets import PRESETS, above_rank4, lower, volumetric
 from pipeline.graphs.standins import SMALL, SeededWeights, generator, inputs
 from pipeline.graphs.standins.keypoints import keypoints
 from tests.pipeline.graphs.graphs import proto, random, run
@@ -47,7 +47,7 @@ def test_gridsample_leaves_the_convolutions_as_they_are(source: bytes) -> None:
     graph = lower(fresh(source), "gridsample").model
     ranks = Counter(len(node.outputs[0].shape or ()) for node in graph.graph if node.op_type == "Conv")
     assert ranks[5] == 13
-    assert not volumetric_sampling(graph)
+    assert not volumetric(graph)
 
 
 @pytest.mark.parametrize("preset", [name for name, preset in PRESETS.items() if preset.remaining is above_rank4])

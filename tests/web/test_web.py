@@ -1,0 +1,114 @@
+"""Lowered graphs run in a browser, on WASM and on WebGPU, and give what ONNX Runtime gives here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import onnxruntime
+import pytest
+
+from pipeline.graphs.lower.presets import lower
+from pipeline.graphs.lower.rank import flat_shape
+from pipeline.graphs.model import load
+from pipeline.graphs.standins import SMALL, SeededWeights, generator, inputs
+from pipeline.packs.store import open_pack
+from pipeline.report import Report
+from pipeline.runtime.session import RuntimeOptions
+from pipeline.studio import Studio
+from pipeline.values import Portrait
+from tests.web.runtime import Found, Job, run_in_chromium
+
+pytestmark = pytest.mark.web
+
+PRESETS = ("gridsample", "rank4")
+PROVIDERS = ("wasm", "webgpu")
+TOLERANCE = 1e-4
+"""Greatest difference of a value of the picture, 0..1."""
+
+Feeds = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One lowered graph, what it is fed and what ONNX Runtime's CPU provider makes of it, by run."""
+
+    model: bytes
+    feeds: Mapping[str, Feeds]
+    expected: Mapping[str, np.ndarray]
+
+
+def standin() -> tuple[onnx.ModelProto, dict[str, Feeds]]:
+    return generator(SMALL, SeededWeights(1)), {kind: inputs(SMALL, kind, 1) for kind in ("typical", "out")}
+
+
+def embedded(portrait: Portrait) -> tuple[onnx.ModelProto, dict[str, Feeds]]:
+    """The generator that ships inside, on the sample portrait: as it is, and with two expressions."""
+    pack = open_pack()
+    studio = Studio(pack, RuntimeOptions())
+    appearance = studio.make_appearance(portrait, Report())
+    source = appearance.source
+    assert source.basis is not None
+    spec = pack.manifest.model(pack.manifest.preset("quality").generator)
+    feeds = {}
+    for name, units in {"still": [], "first": [0, 1], "last": [-1, -2]}.items():
+        offset = np.asarray(sum((source.basis[unit] for unit in units), np.zeros_like(source.keypoints)))
+        driving = source.keypoints + source.scale * (0.5 * offset @ source.rotation)
+        roles = {**appearance.features, "kp_source": source.keypoints[None], "kp_driving": driving[None]}
+        feeds[name] = {spec.inputs[role].name: np.asarray(roles[role], spec.inputs[role].dtype) for role in spec.inputs}
+    return ir.to_proto(load(pack.folder / spec.file)), feeds
+
+
+@pytest.fixture(scope="module")
+def cases(sample: Portrait) -> dict[str, Case]:
+    found = {}
+    for name, (source, feeds) in {"standin": standin(), "embedded": embedded(sample)}.items():
+        expected = {run: evaluate(source, feed) for run, feed in feeds.items()}
+        for preset in PRESETS:
+            lowered = ir.to_proto(lower(ir.from_proto(source), preset).model)
+            lowered.ir_version = 10
+            shaped = {
+                run: {value: array.reshape(flat_shape(array.shape)) if preset == "rank4" else array
+                      for value, array in feed.items()}
+                for run, feed in feeds.items()
+            }  # fmt: skip
+            found[f"{name}-{preset}"] = Case(lowered.SerializeToString(), shaped, expected)
+    return found
+
+
+def evaluate(model: onnx.ModelProto, feeds: Feeds) -> np.ndarray:
+    model.ir_version = 10
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, dict(feeds))[0])
+
+
+@pytest.fixture(scope="module")
+def found(cases: dict[str, Case]) -> Found:
+    jobs = [
+        Job(f"{name}-{provider}", case.model, provider, case.feeds)
+        for name, case in cases.items()
+        for provider in PROVIDERS
+    ]
+    return run_in_chromium(jobs)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["standin", "embedded"])
+def test_the_picture_in_the_browser(
+    name: str, preset: str, provider: str, cases: dict[str, Case], found: Found
+) -> None:
+    job = f"{name}-{preset}-{provider}"
+    assert job not in found.failed
+    for run, expected in cases[f"{name}-{preset}"].expected.items():
+        (picture,) = found.outputs[f"{job}/{run}"].values()
+        assert expected.std() > 0.05
+        assert np.abs(picture - expected.reshape(-1)).max() < TOLERANCE
+
+
+def test_the_adapter_is_a_real_one(found: Found) -> None:
+    assert found.adapter is not None
+    assert found.adapter[0]
