@@ -21,7 +21,6 @@ from .winograd import (
     FROM_PRODUCTS,
     KERNELS,
     MIN_TILES,
-    OUTPUTS,
     PRODUCT,
     TO_PRODUCTS,
     Tiles,
@@ -58,7 +57,7 @@ def conv3d_by_winograd(editor: Editor, conv: Conv3d, *, taps_as_inputs: bool) ->
         shares = np.ascontiguousarray(weight.transpose(0, 1, 3, 2)).reshape(cut.products, out * taps, channels)
         products = editor.op("MatMul", editor.const(shares), to_products(editor, conv.value, cut))
         results = to_results(editor, products, cut)
-        results = editor.reshape(results, [OUTPUTS**2 * out, taps * static_shape(conv.value)[0], area])
+        results = editor.reshape(results, [cut.results * out, taps * static_shape(conv.value)[0], area])
         results = depth_sum(editor, conv, results, taps_first=True)
     value = crop(editor, from_results(editor, results, cut, slices, out), conv.shape[3:])
     return add_bias(editor, value, conv.bias)
@@ -80,10 +79,11 @@ def _stacked(editor: Editor, conv: Conv3d, cut: Tiles) -> ir.Value:
 
 def fits(conv: Conv3d) -> bool:
     """Whether the form applies and has tiles enough to be considered."""
-    few = conv.shape[0] * conv.shape[2] * math.prod(conv.shape[3:]) < MIN_TILES * OUTPUTS**2
-    if not plain(conv) or not set(conv.weight.shape[3:]) <= set(KERNELS) or few:
+    if not plain(conv) or not set(conv.weight.shape[3:]) <= set(KERNELS):
         return False
-    return conv3d_tiles(conv).products * math.prod(conv.weight.shape[:3]) * 4 <= MAX_WEIGHTS
+    cut = conv3d_tiles(conv)
+    enough = conv.shape[0] * conv.shape[2] * math.prod(cut.count) >= MIN_TILES
+    return enough and cut.products * math.prod(conv.weight.shape[:3]) * 4 <= MAX_WEIGHTS
 
 
 def cost(conv: Conv3d, *, taps_as_inputs: bool) -> float:
@@ -96,7 +96,7 @@ def cost(conv: Conv3d, *, taps_as_inputs: bool) -> float:
     found = cut.products * area * slices * channels * TO_PRODUCTS
     if taps_as_inputs:
         stacked = cut.products * area * outputs * channels * taps * MOVE
-        return products * outputs + found + stacked + OUTPUTS**2 * area * outputs * out * FROM_PRODUCTS
-    shares = OUTPUTS**2 * area * out * taps * slices * FROM_PRODUCTS / 2
-    sums = OUTPUTS**2 * area * out * outputs * (FROM_PRODUCTS / 2 + PRODUCT * taps * slices)
+        return products * outputs + found + stacked + cut.results * area * outputs * out * FROM_PRODUCTS
+    shares = cut.results * area * out * taps * slices * FROM_PRODUCTS / 2
+    sums = cut.results * area * out * outputs * (FROM_PRODUCTS / 2 + PRODUCT * taps * slices)
     return products * slices + found + shares + sums

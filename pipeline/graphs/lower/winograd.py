@@ -27,8 +27,8 @@ from .interleave import interleave
 from .passes import Outcome, Pass
 from .toom_cook import Filtering, filtering
 
-OUTPUTS = 4
-"""Results of a tile along each axis: six would save a third more products and lose another digit."""
+OUTPUTS = (4, 4)
+"""Results of a tile along H and W: six would save a third more products and lose another digit."""
 
 KERNELS = (2, 3)
 """Lengths of a kernel along each axis."""
@@ -47,10 +47,11 @@ MIN_TILES = 64
 
 @dataclass(frozen=True)
 class Tiles:
-    """How a picture is cut: the filtering along H and W, the number of tiles, the zeros in front."""
+    """How a picture is cut: the filtering along H and W, results of a tile, tiles, zeros in front."""
 
     height: Filtering
     width: Filtering
+    outputs: tuple[int, int]
     count: tuple[int, int]
     before: tuple[int, int]
 
@@ -59,13 +60,24 @@ class Tiles:
         """Products a tile and channel."""
         return len(self.height.input) * len(self.width.input)
 
+    @property
+    def results(self) -> int:
+        """Results a tile and channel."""
+        return math.prod(self.outputs)
+
+    @property
+    def area(self) -> tuple[int, int]:
+        """H and W of what all tiles cover."""
+        return self.count[0] * self.outputs[0], self.count[1] * self.outputs[1]
+
 
 def make_tiles(kernel: Sequence[int], before: Sequence[int], outputs: Sequence[int]) -> Tiles:
     """The tiles that cover outputs [H', W'] for a kernel with zeros in front; all are pairs."""
     return Tiles(
-        filtering(OUTPUTS, kernel[0]),
-        filtering(OUTPUTS, kernel[1]),
-        (math.ceil(outputs[0] / OUTPUTS), math.ceil(outputs[1] / OUTPUTS)),
+        filtering(OUTPUTS[0], kernel[0]),
+        filtering(OUTPUTS[1], kernel[1]),
+        OUTPUTS,
+        (math.ceil(outputs[0] / OUTPUTS[0]), math.ceil(outputs[1] / OUTPUTS[1])),
         (before[0], before[1]),
     )
 
@@ -81,11 +93,13 @@ def to_products(editor: Editor, value: ir.Value, cut: Tiles) -> ir.Value:
     filters = np.einsum("ai,bj->abij", cut.height.input, cut.width.input)
     filters = filters.reshape(cut.products, 1, *filters.shape[2:]).astype(np.float32)
     after = [
-        count * OUTPUTS + size - OUTPUTS - length - before
-        for count, size, length, before in zip(cut.count, filters.shape[2:], lengths, cut.before, strict=True)
+        covered + size - outputs - length - before
+        for covered, size, outputs, length, before in zip(
+            cut.area, filters.shape[2:], cut.outputs, lengths, cut.before, strict=True
+        )
     ]
     planes = editor.reshape(value, [batch * channels, 1, *lengths])
-    found = conv_op(editor, planes, filters, strides=[OUTPUTS, OUTPUTS], pads=[*cut.before, *after])
+    found = conv_op(editor, planes, filters, strides=list(cut.outputs), pads=[*cut.before, *after])
     area = math.prod(cut.count)
     if batch == 1:
         return editor.transpose(editor.reshape(found, [channels, cut.products, area]), [1, 0, 2])
@@ -101,21 +115,19 @@ def weight_products(weight: np.ndarray, cut: Tiles) -> np.ndarray:
 
 
 def to_results(editor: Editor, products: ir.Value, cut: Tiles) -> ir.Value:
-    """A^T m A of [products, ...]: [16, X], the results of every tile, for each place in it."""
-    matrix = np.einsum("ia,jb->ijab", cut.height.output, cut.width.output).reshape(OUTPUTS**2, cut.products)
+    """A^T m A of [products, ...]: [results, X], the results of every tile, for each place in it."""
+    matrix = np.einsum("ia,jb->ijab", cut.height.output, cut.width.output).reshape(cut.results, cut.products)
     flat = editor.reshape(products, [cut.products, math.prod(static_shape(products)[1:])])
     return editor.op("MatMul", editor.const(matrix.astype(np.float32)), flat)
 
 
 def from_results(editor: Editor, results: ir.Value, cut: Tiles, batch: int, channels: int) -> ir.Value:
-    """The results of tiles [16, O·N·tiles] in their places: pictures [N, O, 4·tiles, 4·tiles]."""
-    height, width = cut.count
-    parts = editor.reshape(results, [OUTPUTS**2, channels * batch, height, width])
-    value = interleave(editor, parts, (OUTPUTS, OUTPUTS))
-    area = [height * OUTPUTS, width * OUTPUTS]
+    """The results of tiles [results, O·N·tiles] in their places: pictures [N, O, H', W'], all that tiles cover."""
+    parts = editor.reshape(results, [cut.results, channels * batch, *cut.count])
+    value = interleave(editor, parts, cut.outputs)
     if batch > 1:
-        value = editor.transpose(editor.reshape(value, [channels, batch, area[0] * area[1]]), [1, 0, 2])
-    return editor.reshape(value, [batch, channels, *area])
+        value = editor.transpose(editor.reshape(value, [channels, batch, math.prod(cut.area)]), [1, 0, 2])
+    return editor.reshape(value, [batch, channels, *cut.area])
 
 
 def crop(editor: Editor, value: ir.Value, lengths: tuple[int, ...]) -> ir.Value:
@@ -149,7 +161,7 @@ def pays(convs: list[Conv2d]) -> bool:
         return False
     outputs = sum(conv.out_shape[1] for conv in convs)
     cost = cut.products * number * channels * (TO_PRODUCTS + PRODUCT * outputs) + (
-        OUTPUTS**2 * number * outputs * FROM_PRODUCTS
+        cut.results * number * outputs * FROM_PRODUCTS
     )
     return cost < sum(conv.multiplications for conv in convs)
 
