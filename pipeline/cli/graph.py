@@ -14,11 +14,13 @@ from .graphs.hoist import HoistCommand
 from .graphs.lower import LowerCommand
 from .graphs.plan import PlanCommand
 from .graphs.prove import ProveCommand
+from .graphs.quantise import QuantiseCommand
 
 COMMANDS: dict[str, type[Command]] = {
     "audit": AuditCommand,
     "lower": LowerCommand,
     "convert": ConvertCommand,
+    "quantise": QuantiseCommand,
     "plan": PlanCommand,
     "compare": CompareCommand,
     "prove": ProveCommand,
@@ -29,7 +31,7 @@ COMMANDS: dict[str, type[Command]] = {
 class GraphCommand:
     """Look into, rewrite and compare ONNX graphs."""
 
-    help = "audit, lower, convert, plan, compare and prove ONNX graphs"
+    help = "audit, lower, convert, quantise, plan, compare and prove ONNX graphs"
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parsers = parser.add_subparsers(dest="tool", metavar="TOOL", required=True)
