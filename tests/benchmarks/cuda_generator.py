@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -121,7 +122,7 @@ class Bound:
         for name, value in self._inputs.items():
             value.update_inplace(np.ascontiguousarray(feeds[name]).reshape(value.shape()))
         self._session.run_with_iobinding(self._binding)
-        return self._output.numpy().copy()
+        return np.array(self._output.numpy())
 
     def milliseconds(self) -> float:
         """Of one run, the device waited for."""
@@ -156,10 +157,10 @@ def main(arguments: list[str] | None = None) -> int:
         errors[variant.name] = {kind: _difference(images[kind], wanted[kind]) for kind in MOTIONS}
         print(f"{variant.name} ready", file=sys.stderr)
     rounds = [{name: session.milliseconds() for name, session in sessions.items()} for _ in range(chosen.runs)]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in sessions:
         times = [each[name] for each in rounds[len(rounds) // 10 :]]
-        row = {"variant": name, "ms": float(np.median(times)), "p10": float(np.percentile(times, 10))}
+        row: dict[str, Any] = {"variant": name, "ms": float(np.median(times)), "p10": float(np.percentile(times, 10))}
         row |= {"p90": float(np.percentile(times, 90)), "mean": float(np.mean([m for m, _ in errors[name].values()]))}
         rows.append(row | {kind: {"mean": mean, "max": most} for kind, (mean, most) in errors[name].items()})
     print(f"{'':22}{'ms':>8}{'mean':>9}" + "".join(f"{kind:>17}" for kind in MOTIONS))

@@ -6,6 +6,7 @@ A wide convolution fills a GPU where several narrow ones, one after another, do 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -30,7 +31,9 @@ def apply(model: ir.Model) -> Outcome:
         elif any(constant(value) is None for value in node.inputs[1:]):
             outcome.left[describe(node)] = "its weights are not constant, or it has no bias to go with the others'"
         else:
-            key = (node.inputs[0], static_shape(node.inputs[1])[1:], len(node.inputs), _settings(node))
+            weight = constant(node.inputs[1])
+            assert weight is not None
+            key = (node.inputs[0], weight.shape[1:], len(node.inputs), _settings(node))
             families.setdefault(key, []).append(node)
     for family in families.values():
         if len(family) > 1:
@@ -77,7 +80,7 @@ def _activation(node: ir.Node) -> ir.Node | None:
     return uses[0].node
 
 
-def _attributes(node: ir.Node) -> dict[str, object]:
+def _attributes(node: ir.Node) -> dict[str, Any]:
     return {a.name: list(a.value) if isinstance(a.value, tuple) else a.value for a in node.attributes.values()}
 
 

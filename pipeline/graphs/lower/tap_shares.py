@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -80,7 +81,7 @@ def _rewrite(model: ir.Model, node: ir.Node) -> None:
     editor.replace([editor.op("Conv", first, editor.const(sums), *biases, **_along(sliding, axes))])
 
 
-def _along(sliding: Window, axes: Sequence[int]) -> dict[str, list[int]]:
+def _along(sliding: Window, axes: Sequence[int]) -> dict[str, Any]:
     """Attributes of a window over some axes alone."""
 
     def pick(numbers: tuple[int, ...], other: int) -> list[int]:
