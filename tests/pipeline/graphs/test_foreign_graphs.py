@@ -291,17 +291,18 @@ def test_loop_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert_refused(proto, tmp_path, capsys, "Loop 'thrice' holds a subgraph", preset="rank4")
 
 
-def test_local_functions_are_inlined(tmp_path: Path) -> None:
+def test_local_functions_are_inlined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = [helper.make_node("Relu", ["a"], ["b"]), helper.make_node("GridSample", ["b", "g"], ["c"])]
     function = helper.make_function("own", "Warp", ["a", "g"], ["c"], body, [helper.make_opsetid("", 20)])
     node = helper.make_node("Warp", ["x", "grid"], ["y"], domain="own")
     proto = graph([node], {"x": VOLUME, "grid": GRID}, functions=[function])
     made = assert_handled(proto, tmp_path)
     assert not made.functions
+    assert "own.Warp" not in capsys.readouterr().out
     assert volumetric(made) == 0
 
 
-def test_other_domains_are_left_alone(tmp_path: Path) -> None:
+def test_other_domains_are_left_alone_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = [
         helper.make_node("GridSample", ["x", "grid"], ["s"]),
         helper.make_node("Secret", ["s"], ["y"], domain="own", name="secret", strength=3),
@@ -310,6 +311,7 @@ def test_other_domains_are_left_alone(tmp_path: Path) -> None:
     code, made = lower(proto, tmp_path)
     assert code == 0
     assert made is not None
+    assert "their meaning is not known here: own.Secret" in capsys.readouterr().out
     (secret,) = (node for node in made.graph.node if node.domain == "own")
     assert (secret.op_type, helper.get_node_attr_value(secret, "strength")) == ("Secret", 3)
     assert volumetric(made) == 0
