@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import onnx_ir as ir
 
 from ...errors import GraphError
@@ -27,10 +26,11 @@ from .speed import multiply_adds, random_feeds, saturates, speedup
 
 @dataclass(frozen=True)
 class Int8:
-    """How numbers become integers."""
+    """How numbers become integers: values uint8, with a zero point; weights int8, with a scale an output; biases int32.
 
-    activations: str = "uint8"
-    """Or "int8", which some processors other than x86 prefer."""
+    Signed values would gain nothing: ONNX Runtime turns them into uint8 on x86, and does not fuse all of them.
+    """
+
     weight_bits: int | None = None
     """8, or 7 for kernels that add products in 16 bits; None: what this processor needs (`speed.saturates`)."""
     ranges: str = "mse"
@@ -81,8 +81,8 @@ def quantise_convs(
         GraphError: no convolution may be quantised, there are no inputs or they do not fit, or unknown settings.
         ModelError: the graph does not run.
     """
-    if settings.ranges not in RANGES or settings.activations not in ("uint8", "int8"):
-        raise GraphError(f"cannot quantise with {settings}; choose ranges of {', '.join(RANGES)} and uint8 or int8")
+    if settings.ranges not in RANGES:
+        raise GraphError(f"there are no ranges {settings.ranges!r}; choose one of {', '.join(RANGES)}")
     calibration = list(feeds)
     left: dict[str, str] = {}
     convs = [node for group in candidates(model, left) for node in group]
@@ -103,7 +103,7 @@ def quantise_convs(
     report = Report(
         "Convolutions in 8 bits",
         f"{len(work.judged)} pictures; PSNR and SSIM of the worst, against float32",
-        {"activations": settings.activations, "weight bits": work.bits, "ranges": settings.ranges, "PSNR": psnr},
+        {"weight bits": work.bits, "ranges": settings.ranges, "PSNR": psnr},
         left=left,
     )
     for index, (group, errors, ratio) in enumerate(zip(work.groups, alone, speedups, strict=True)):
@@ -162,9 +162,8 @@ class _Work:
         self.judged = given if judged is calibration else inputs_of_tail(model, self.part, judged, threads)
         names = [str(value.name) for value in boundary(node for group in self.groups for node in group)]
         observed = observe(self.part, names, given, threads)
-        dtype = np.dtype(settings.activations)
         self.scales: Mapping[str, Scale] = {
-            name: scale_of(*RANGES[settings.ranges](seen), dtype) for name, seen in observed.items()
+            name: scale_of(*RANGES[settings.ranges](seen)) for name, seen in observed.items()
         }
         self.wanted = self._pictures(self.part)
         self._speeds: dict[str, float] = {}

@@ -54,16 +54,18 @@ def quantise_linears(
             first output on all `feeds`.
         error: the most root mean squared difference, in standard deviations of each column of the float32 result.
         block: a power of 2 from 16.
-        timed: measure the speed of whole graphs.
+        timed: measure the speed of whole graphs, on the first of `feeds`.
         threads: of ONNX Runtime.
 
     Raises:
-        GraphError: no layer gets smaller. ModelError: the graph does not run.
+        GraphError: no layer gets smaller, or nothing to judge on. ModelError: the graph does not run.
     """
     left: dict[str, str] = {}
     layers = [layer for layer in linears(model, left) if _shrinks(layer, block, left)]
     if not layers:
         raise GraphError(f"{name_of(model)} has no linear layer that would get smaller; see the reasons: {left}")
+    if produce is None and not feeds:
+        raise GraphError("no inputs to judge on; give some, or a way to produce what is judged")
     work = _Work(model, layers, block, produce or _first_output(feeds), threads)
     alone = [work.error({index: 4}) for index in range(len(layers))]
     bits = _choose(alone, layers, error, work)

@@ -29,7 +29,7 @@ def ssim(found: Array, wanted: Array, peak: float = 1.0) -> float:
     Wang et al., 2004, "Image quality assessment", eq. 13, with the Gaussian window of its section III-C.
 
     Args:
-        found, wanted: [..., H, W], 11 pixels a side at least.
+        found, wanted: [..., H, W]; the window of 11 pixels is cut where a side is shorter.
         peak: the range of the values.
     """
     a, b = found.astype(np.float64), wanted.astype(np.float64)
@@ -43,10 +43,11 @@ def ssim(found: Array, wanted: Array, peak: float = 1.0) -> float:
 
 
 def _blurred(image: NDArray[np.float64]) -> NDArray[np.float64]:
-    taps = np.exp(-0.5 * ((np.arange(WINDOW) - WINDOW // 2) / SIGMA) ** 2)
-    taps /= taps.sum()
     for axis in (-2, -1):
-        length = image.shape[axis] - WINDOW + 1
+        size = min(WINDOW, image.shape[axis])
+        taps = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / SIGMA) ** 2)
+        taps /= taps.sum()
+        length = image.shape[axis] - size + 1
         parts = [tap * image.take(range(start, start + length), axis) for start, tap in enumerate(taps)]
         image = np.sum(parts, axis=0)
     return image

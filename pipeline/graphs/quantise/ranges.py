@@ -9,11 +9,14 @@ import numpy as np
 
 from .calibration import Observed
 
-SHARES = np.arange(0.3, 1.0001, 0.02)
+SHARES = np.geomspace(0.02, 1, 80)
 """Parts of the range seen, among which the best is looked for."""
 
 BINS = 2048
 """Of the histogram that stands for the values."""
+
+TOP = 255
+"""Greatest integer of 8 bits."""
 
 PERCENTILE = 99.99
 """Of the values, what the range `percentile` keeps."""
@@ -21,30 +24,22 @@ PERCENTILE = 99.99
 
 @dataclass(frozen=True)
 class Scale:
-    """A real number is (integer - zero) · scale."""
+    """A real number is (integer - zero) · scale, with integers of 0 to 255."""
 
     scale: np.float32
-    zero: np.integer
-
-    @property
-    def limits(self) -> tuple[int, int]:
-        """Least and greatest integer."""
-        info = np.iinfo(self.zero.dtype)
-        return int(info.min), int(info.max)
+    zero: np.uint8
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
         """What quantising and going back makes of numbers."""
-        integers = np.clip(np.round(values / self.scale) + int(self.zero), *self.limits)
+        integers = np.clip(np.round(values / self.scale) + int(self.zero), 0, TOP)
         return (integers - int(self.zero)) * self.scale
 
 
-def scale_of(low: float, high: float, dtype: np.dtype[np.integer]) -> Scale:
+def scale_of(low: float, high: float) -> Scale:
     """For numbers from `low` to `high`; zero is always one of the numbers represented, as padding needs it."""
     low, high = min(low, 0.0), max(high, 0.0)
-    info = np.iinfo(dtype)
-    scale = np.float32((high - low) / (info.max - info.min)) or np.float32(1)
-    zero = np.clip(round(info.min - low / float(scale)), info.min, info.max)
-    return Scale(scale, dtype.type(zero))
+    scale = np.float32((high - low) / TOP) or np.float32(1)
+    return Scale(scale, np.uint8(np.clip(round(-low / float(scale)), 0, TOP)))
 
 
 def whole(observed: Observed) -> tuple[float, float]:
@@ -60,12 +55,11 @@ def percentile(observed: Observed) -> tuple[float, float]:
 
 def least_squares(observed: Observed) -> tuple[float, float]:
     """The part of the values' range that leaves the smallest mean squared error, clipped values included."""
-    values = np.append(observed.sample, [observed.low, observed.high])
-    counts, edges = np.histogram(values, BINS)
+    counts, edges = np.histogram(observed.sample, BINS)
     middles = (edges[:-1] + edges[1:]) / 2
 
     def error(low: float, high: float) -> float:
-        rounded = scale_of(low, high, np.dtype(np.uint8)).rounded(middles)
+        rounded = scale_of(low, high).rounded(middles)
         return float(counts @ np.square(rounded - middles))
 
     low, high = min(observed.low, 0.0), max(observed.high, 0.0)
