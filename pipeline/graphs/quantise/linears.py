@@ -86,7 +86,7 @@ def quantise_linears(
         report.parts.append(Part([describe(layer.node)], int(layer.weight.size), {"4 bits": found}, FORMS[chosen], why))
     for name, form in rows.items():
         graph = work.quantised(form)
-        ratio = speedup(model, graph, feeds[0], threads=threads) if timed and form else None
+        ratio = speedup(model, graph, feeds[0], threads=threads) if timed and feeds and form else None
         report.variants.append(Variant(name, weight_bytes(graph), {"error": work.error(form)}, ratio))
     return Quantised(work.quantised(rows["chosen"]), report)
 
