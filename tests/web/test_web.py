@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -29,6 +29,9 @@ PROVIDERS = ("wasm", "webgpu")
 TOLERANCE = 1e-4
 """Greatest difference of a value of the picture, 0..1."""
 
+TINY = replace(SMALL, keypoints=5, depth=4)
+"""The small-width stand-in with fewer motions and slices: SwiftShader draws on the CPU."""
+
 Feeds = Mapping[str, np.ndarray]
 
 
@@ -42,7 +45,7 @@ class Case:
 
 
 def standin() -> tuple[onnx.ModelProto, dict[str, Feeds]]:
-    return generator(SMALL, SeededWeights(1)), {kind: inputs(SMALL, kind, 1) for kind in ("typical", "out")}
+    return generator(TINY, SeededWeights(1)), {"far": inputs(TINY, "far", 1)}
 
 
 def embedded(portrait: Portrait) -> tuple[onnx.ModelProto, dict[str, Feeds]]:
@@ -52,9 +55,9 @@ def embedded(portrait: Portrait) -> tuple[onnx.ModelProto, dict[str, Feeds]]:
     appearance = studio.make_appearance(portrait, Report())
     source = appearance.source
     assert source.basis is not None
-    spec = pack.manifest.model(pack.manifest.preset("quality").generator)
+    spec = pack.manifest.model(pack.manifest.preset("preview").generator)
     feeds = {}
-    for name, units in {"still": [], "first": [0, 1], "last": [-1, -2]}.items():
+    for name, units in {"still": [], "moved": [0, 1, -1, -2]}.items():
         offset = np.asarray(sum((source.basis[unit] for unit in units), np.zeros_like(source.keypoints)))
         driving = source.keypoints + source.scale * (0.5 * offset @ source.rotation)
         roles = {**appearance.features, "kp_source": source.keypoints[None], "kp_driving": driving[None]}

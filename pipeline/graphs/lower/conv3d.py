@@ -8,6 +8,7 @@ both are exact, and which is chosen is a matter of what has to be moved.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,8 @@ def taps_as_outputs(editor: Editor, conv: Conv3d) -> ir.Value:
         starts = [(group * taps + tap) * each for group in range(conv.groups)]
         cut = [editor.slice(moved, 2, start, start + each) for start in starts]
         parts.append(cut[0] if len(cut) == 1 else editor.op("Concat", *cut, axis=2))
-    total = parts[0] if len(parts) == 1 else editor.op("Sum", *parts)
+    # Not Sum: WebGPU has none.
+    total = functools.reduce(lambda left, right: editor.op("Add", left, right), parts)
     if conv.bias is not None:
         total = editor.op("Add", total, editor.const(conv.bias.reshape(1, 1, out, 1)))
     return editor.reshape(total, [conv.batch * depth, out, new_height, new_width])

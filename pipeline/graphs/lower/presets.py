@@ -9,8 +9,9 @@ import onnx_ir as ir
 
 from ...errors import GraphError
 from ..model import describe, name_of, prepare
-from . import pooling, rank4, separable_grid
+from . import cuda, deformation, heat_maps, pooling, rank4, separable_grid
 from .batching import batch_pass
+from .cpu import CPU_PASSES
 from .grid_sample import grid_sample
 from .operator_set import operator_set_pass
 from .packing import MAX_RANK
@@ -62,8 +63,14 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "cpu",
             "rank4, and what is faster on ONNX Runtime's CPU provider",
-            (separable_grid.PASS, grid_sample("gather"), rank4.PASS),
+            (separable_grid.PASS, deformation.PASS, heat_maps.PASS, grid_sample("gather"), *CPU_PASSES),
             above_rank4,
+        ),
+        Preset(
+            "cuda",
+            "what is fastest on ONNX Runtime's CUDA provider; convolutions and sampling of volumes stay",
+            cuda.PASSES,
+            lambda model: (),
         ),
     )
 }
