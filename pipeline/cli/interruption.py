@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from types import FrameType, TracebackType
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` would be imported before an interruption is caught
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+    from typing import Any
 
 
 class Interruption:

@@ -131,6 +131,27 @@ def test_an_interruption_that_other_code_took_for_an_import_error(
     assert capsys.readouterr().err == "talkreel: interrupted\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "module",
+    ["argparse", "pipeline.report", "numpy", "numpy.linalg", "pipeline.cli.command", "pipeline.cli.doctor", "av"],
+)
+def test_an_interruption_while_modules_import_is_one_line(module: str, number: int) -> None:
+    code = (
+        "import runpy, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *more):\n"
+        f"        if name == {module!r}:\n"
+        "            sys.meta_path.remove(self)\n"
+        f"            signal.raise_signal({int(number)})\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv[1:] = ['doctor']\n"
+        "runpy.run_module('pipeline', run_name='__main__', alter_sys=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "talkreel: interrupted\n")
+
+
 def test_a_command_that_does_not_load_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
