@@ -19,6 +19,7 @@ class QuantiseCommand:
         parser.add_argument(
             "--layers", choices=("convs", "linears"), default="convs", help="which, in 8 or 4 bits (default convs)"
         )
+        parser.add_argument("--preset", help="lower by this preset first; what stays float32 is finished by it")
         add_inputs(parser)
         parser.add_argument(
             "--samples", type=int, default=2, metavar="N", help="seeds of inputs of each kind (default 2)"
@@ -35,18 +36,32 @@ class QuantiseCommand:
     def run(self, args: argparse.Namespace) -> int:
         from ...errors import OutputError
         from ...graphs.feeds import signature
+        from ...graphs.lower.presets import PRESETS, lower
         from ...graphs.model import load, prepare, save
         from ...graphs.quantise import quantise_convs, quantise_linears
         from ...graphs.schemes import Inputs
 
         output = output_of(args, "int8" if args.layers == "convs" else "int4")
-        model = prepare(load(args.model), dict(args.dims))
+        model, finish = load(args.model), ()
+        if args.preset is None:
+            prepare(model, dict(args.dims))
+        else:
+            model = lower(model, args.preset, dims=dict(args.dims), finish=False).model
+            finish = PRESETS[args.preset].finish
         ports = signature(model)
         seeds = range(args.seed, args.seed + max(1, args.samples))
         made = [Inputs(args.inputs, seed, args.kinds, args.feeds).make(ports)[1] for seed in seeds]
         samples = [row for kinds in (made[:1] if args.feeds else made) for rows in kinds.values() for row in rows]
         if args.layers == "convs":
-            found = quantise_convs(model, samples, psnr=args.psnr, timed=args.timed, threads=args.threads)
+            found = quantise_convs(
+                model,
+                samples,
+                psnr=args.psnr,
+                finish=finish,
+                timed=args.timed,
+                threads=args.threads,
+                least_speedup=1.0 if args.timed else None,
+            )
         else:
             found = quantise_linears(model, samples, error=args.error, timed=args.timed, threads=args.threads)
         save(found.model, output)

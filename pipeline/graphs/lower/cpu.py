@@ -14,9 +14,13 @@ CPU_PASSES: tuple[Pass, ...] = (
     rank4_pass(cpu_form, by_cost),
     sink_upsample.PASS,  # before folding: what stands between an upsampling and a convolution goes above it
     upsample.PASS,
+)
+"""Everything above rank 4, and fewer operations where the graph allows it; convolutions of pictures stay such."""
+
+CPU_FINISH: tuple[Pass, ...] = (
     few_outputs.PASS,
     winograd.PASS,
     overlap_save.PASS,
     pad_channels.PASS,  # last: only convolutions that are still direct gain by it
 )
-"""Everything above rank 4 and everything that is faster. Each leaves what would become slower."""
+"""Faster forms of the convolutions that are left. After quantisation, which needs them as they are."""

@@ -11,7 +11,7 @@ from ...errors import GraphError
 from ..model import describe, name_of, prepare
 from . import cuda, deformation, heat_maps, pooling, rank4, separable_grid
 from .batching import batch_pass
-from .cpu import CPU_PASSES
+from .cpu import CPU_FINISH, CPU_PASSES
 from .grid_sample import grid_sample
 from .operator_set import operator_set_pass
 from .packing import MAX_RANK
@@ -24,12 +24,17 @@ WEB_OPERATOR_SET = 19
 
 @dataclass(frozen=True)
 class Preset:
-    """A target's passes. `remaining` names what the target still could not run."""
+    """A target's passes. `remaining` names what the target still could not run.
+
+    `finish`: passes that come last, after quantisation where there is any: they replace the convolutions that it
+    needs to see.
+    """
 
     name: str
     what: str
     passes: tuple[Pass, ...]
     remaining: Callable[[ir.Model], Sequence[str]]
+    finish: tuple[Pass, ...] = ()
 
 
 def volumetric(model: ir.Model) -> list[str]:
@@ -65,6 +70,7 @@ PRESETS: dict[str, Preset] = {
             "rank4, and what is faster on ONNX Runtime's CPU provider",
             (separable_grid.PASS, deformation.PASS, heat_maps.PASS, grid_sample("gather"), *CPU_PASSES),
             above_rank4,
+            CPU_FINISH,
         ),
         Preset(
             "cuda",
@@ -91,6 +97,7 @@ def lower(
     dims: Mapping[str, int] | None = None,
     batch: int = 1,
     batched: Sequence[str] = (),
+    finish: bool = True,
 ) -> Lowered:
     """Rewrite a graph for a target; the model is changed in place.
 
@@ -100,6 +107,7 @@ def lower(
         dims: lengths of named dimensions.
         batch: frames in one run.
         batched: the inputs that have as many frames, joined to their first axis.
+        finish: whether the preset's last passes are run, too.
 
     Raises:
         GraphError: no such preset, a graph that `prepare` refuses, or something is left that the target lacks.
@@ -107,7 +115,9 @@ def lower(
     if preset not in PRESETS:
         raise GraphError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
     chosen = PRESETS[preset]
-    passes = (batch_pass(batch, batched), *chosen.passes) if batch > 1 else chosen.passes
+    passes = (*chosen.passes, *chosen.finish) if finish else chosen.passes
+    if batch > 1:
+        passes = (batch_pass(batch, batched), *passes)
     outcomes = run_passes(prepare(model, dims), passes)
     if remaining := chosen.remaining(model):
         reasons = {f"{node}: {why}" for outcome in outcomes.values() for node, why in outcome.left.items()}

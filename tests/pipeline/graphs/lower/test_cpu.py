@@ -7,7 +7,7 @@ import onnx_ir as ir
 import pytest
 
 from pipeline.graphs.lower import conv3d_winograd, sampling, winograd
-from pipeline.graphs.lower.cpu import CPU_PASSES
+from pipeline.graphs.lower.cpu import CPU_FINISH, CPU_PASSES
 from pipeline.graphs.lower.grid_sample import grid_sample
 from pipeline.graphs.lower.passes import run_passes
 from pipeline.graphs.model import prepare
@@ -29,7 +29,7 @@ def test_generator(eager: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         "kp_driving": points + random(points.shape, 2) * np.float32(0.05),
     }
     graph = prepare(ir.from_proto(proto))
-    outcomes = run_passes(graph, (grid_sample("gather"), *CPU_PASSES))
+    outcomes = run_passes(graph, (grid_sample("gather"), *CPU_PASSES, *CPU_FINISH))
     assert not [node for node in graph.graph if sampling.is_volumetric(node)]
     assert outcomes["fold-upsample"].rewritten
     assert bool(outcomes["winograd"].rewritten) is eager
