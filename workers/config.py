@@ -41,13 +41,16 @@ def grace() -> float:
     return float(os.environ.get("TALKREEL_GRACE") or GRACE)
 
 
-def threads_per_process() -> int:
+def threads_per_process(processes: int | None = None, cores: int | None = None) -> int:
     """Threads that a model may use in one worker process, so that N processes on a machine do not fight:
-    TALKREEL_THREADS, else this machine's cores divided among the worker's processes."""
+    TALKREEL_THREADS, else the cores divided among the worker's processes.
+
+    Args:
+        processes: of the worker; TALKREEL_PROCESSES unless given. cores: this machine's unless given.
+    """
     if given := os.environ.get("TALKREEL_THREADS"):
         return max(1, int(given))
-    processes = int(os.environ.get("TALKREEL_PROCESSES", "1"))
-    return max(1, cores_allowed() // processes)
+    return max(1, (cores or cores_allowed()) // (processes or int(os.environ.get("TALKREEL_PROCESSES", "1"))))
 
 
 def settings() -> dict[str, Any]:

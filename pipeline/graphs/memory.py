@@ -1,24 +1,22 @@
-"""How much memory ONNX Runtime takes for a model on the CPU, predicted from the graph; and how many sessions fit."""
+"""How much memory ONNX Runtime takes for a model on the CPU, predicted from the graph."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnx_ir as ir
 
-from ..errors import GraphError
 from . import bfc
 from .allocation import Allocation, allocate
 from .arena import Buffer, by_time, lower_bound
 from .optimised import NCHWC, optimised
+from .prediction import RUNTIME, Prediction
 from .shapes import known_shape
 
-RUNTIME = 14 << 20
-"""Bytes of ONNX Runtime's own code and tables, once a process (measured: 11 to 15 MiB with 1.32)."""
 SEGMENT = 64 << 10
 """Bytes of a thread's buffer for a convolution that unfolds its input in segments (128 x 128 floats, MLAS)."""
 
@@ -34,32 +32,6 @@ class MemoryOptions:
     """Keep freed buffers in an arena; without it they go back to the system after each run."""
     reuse: bool = True
     """Let a value take a freed buffer of its shape."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Bytes of memory that stay resident once a session has run at least twice."""
-
-    weights: int
-    """Constants, as the kernels want them."""
-    loading: int
-    """Left over from loading: weights that were laid out anew, freed, but kept by the C library (glibc's default)."""
-    activations: int
-    """Values, in the arena and in the planned block."""
-    workspace: int
-    """Largest scratch buffer of a kernel."""
-    runtime: int
-    """ONNX Runtime itself, once a process."""
-
-    @property
-    def total(self) -> int:
-        """All of it."""
-        return self.weights + self.loading + self.activations + self.workspace + self.runtime
-
-    def to_json(self) -> dict[str, int]:
-        """Each term, and the total."""
-        terms = ("weights", "loading", "activations", "workspace", "runtime", "total")
-        return {name: getattr(self, name) for name in terms}
 
 
 def session_options(options: MemoryOptions) -> Any:
@@ -104,27 +76,6 @@ def peak_memory(
         workspace=workspace,
         runtime=RUNTIME,
     )
-
-
-def sessions_that_fit(predictions: Iterable[Prediction], memory_bytes: int, *, share: float = 0.8) -> int:
-    """How many workers fit in a machine's memory, each a process that holds one session of every model given.
-
-    Args:
-        predictions: one a model that a worker holds.
-        memory_bytes: of the machine, or of the container's limit.
-        share: part of it that the workers may take, above 0 and at most 1.
-
-    Returns:
-        0 when not even one fits.
-
-    Raises:
-        GraphError: no prediction, or a share out of range.
-    """
-    listed = list(predictions)
-    if not listed or not 0 < share <= 1:
-        raise GraphError(f"{len(listed)} models and a share of {share}: give at least one model and a share in 0..1")
-    one = sum(prediction.total - prediction.runtime for prediction in listed) + listed[0].runtime
-    return int(memory_bytes * share // one)
 
 
 def _activations(buffers: Allocation, options: MemoryOptions) -> int:

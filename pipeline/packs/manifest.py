@@ -52,13 +52,15 @@ class ModelSpec:
     """One graph: its file, and its tensors by role. `variants`: other files of the same function by
     name (for instance "float32"), for a second try after a bad frame. `parallel`: what a machine's cores
     share out, "operators" within a run, or "runs" (several at a time, one thread each: faster for a model of
-    many small operators, at the cost of so many times its memory)."""
+    many small operators, at the cost of so many times its memory). `memory_bytes`: what one session of it is
+    predicted to add to a process on the CPU, a run at a time; None where the manifest does not say."""
 
     file: str
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
     variants: Mapping[str, str]
     parallel: str = "operators"
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,12 @@ class Section:
 
     def integer(self, name: str) -> int:
         value: int = self._get(name, int, "a whole number")
+        return value
+
+    def size(self, name: str) -> int:
+        value = self.integer(name)
+        if value <= 0:
+            raise self.fail(name, "a whole number above 0")
         return value
 
     def number(self, name: str) -> float:
@@ -207,6 +215,7 @@ def read_manifest(path: Path) -> Manifest:
                 _tensors(s, "outputs"),
                 {k: str(v) for k, v in s.section("variants").data.items()} if "variants" in s else {},
                 s.choice("parallel", "operators", "runs") if "parallel" in s else "operators",
+                s.size("memory_bytes") if "memory_bytes" in s else None,
             ),
         ),
         presets=_each(root, "presets", lambda s: Preset(s.integer("size"), s.text("generator")))

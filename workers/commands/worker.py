@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 
 from pipeline.errors import SettingsError
+from pipeline.machine import memory_allowed
+from pipeline.packs.store import DEFAULT_PACK, open_pack
+from pipeline.runtime.session import cores_allowed
 
+from ..capacity import MOST_PROCESSES, Capacity
 from ..config import QUEUES
 
 
@@ -19,7 +24,9 @@ class WorkerCommand:
         parser.add_argument(
             "--queues", default=",".join(QUEUES), help=f"what to work on, of: {', '.join(QUEUES)} (default: all)"
         )
-        parser.add_argument("--processes", type=int, default=1, help="tasks at a time (default 1)")
+        parser.add_argument(
+            "--processes", type=int, help="tasks at a time (default: as many as its cores and its memory have room for)"
+        )
         parser.add_argument("--name", default="talkreel@%h", help="of the worker; must differ on one machine")
         parser.add_argument("--log-level", default="INFO", help="default INFO")
 
@@ -27,16 +34,23 @@ class WorkerCommand:
         queues = [queue.strip() for queue in args.queues.split(",")]
         if unknown := set(queues) - set(QUEUES):
             raise SettingsError(f"queues {', '.join(sorted(unknown))} are unknown; give some of: {', '.join(QUEUES)}")
-        if not 1 <= args.processes <= 512:
-            raise SettingsError(f"processes {args.processes} is out of range; give a number from 1 to 512")
-        os.environ["TALKREEL_PROCESSES"] = str(args.processes)
+        if args.processes is not None and not 1 <= args.processes <= MOST_PROCESSES:
+            raise SettingsError(
+                f"processes {args.processes} is out of range; give a number from 1 to {MOST_PROCESSES}, or leave it out"
+            )
+        capacity = Capacity(open_pack(DEFAULT_PACK).manifest, queues, cores_allowed(), memory_allowed())
+        choice = capacity.choose(args.processes)
+        os.environ["TALKREEL_PROCESSES"] = str(choice.processes)
         os.environ["TALKREEL_QUEUES"] = ",".join(queues)
         from ..app import app  # reads the environment
+        from ..worker import configure_logging
 
+        configure_logging(args.log_level)
+        logging.getLogger(__name__).log(logging.INFO if choice.fits else logging.WARNING, choice.reason)
         app.worker_main([
             "worker",
             f"--queues={','.join(queues)}",
-            f"--concurrency={args.processes}",
+            f"--concurrency={choice.processes}",
             f"--hostname={args.name}",
             f"--loglevel={args.log_level}",
             "--events",

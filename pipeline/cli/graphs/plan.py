@@ -22,9 +22,10 @@ class PlanCommand:
         parser.add_argument("--share", type=float, default=0.8, help="part of it that sessions may take (default 0.8)")
 
     def run(self, args: argparse.Namespace) -> int:
-        from ...graphs.memory import MemoryOptions, peak_memory, sessions_that_fit
+        from ...graphs.memory import MemoryOptions, peak_memory
         from ...graphs.model import load
         from ...graphs.plan import plan
+        from ...graphs.prediction import sessions_that_fit
         from ...machine import memory_bytes
 
         maximum = dict(args.dims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,9 +16,11 @@ from pipeline.graphs import standins
 from pipeline.graphs.allocation import allocate
 from pipeline.graphs.arena import alive
 from pipeline.graphs.measure import measure_peak
-from pipeline.graphs.memory import MemoryOptions, Prediction, peak_memory, sessions_that_fit
+from pipeline.graphs.memory import MemoryOptions, peak_memory
 from pipeline.graphs.model import prepare
 from pipeline.graphs.order import run_order
+from pipeline.packs.embedded.authoring.manifest import MEMORY_STEP, session_memory
+from pipeline.packs.store import open_pack
 
 EMBEDDED = "pipeline/packs/embedded/generator_512.onnx"
 
@@ -44,6 +47,13 @@ def test_prediction_is_within_a_fifth_of_the_measured_peak(name, options, small)
     assert 0 < measured.session <= measured.loading < measured.peak
 
 
+def test_the_packs_manifest_states_the_prediction():
+    path = Path("pipeline/packs/embedded/generator_256.onnx")
+    stated = open_pack().manifest.models["generator_256"].memory_bytes
+    assert stated == session_memory(path)
+    assert 0 <= stated - peak_memory(path).session < MEMORY_STEP
+
+
 def test_allocation_is_that_of_onnxruntime_node_by_node(small, tmp_path):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
@@ -66,17 +76,6 @@ def test_allocation_is_that_of_onnxruntime_node_by_node(small, tmp_path):
     near = [abs(a - b) < 8192 for a, b in zip(ours, theirs, strict=True)]
     assert sum(near) >= len(near) - 2  # kernels with a scratch buffer hold it while they are counted
     assert max(ours) == pytest.approx(max(theirs), rel=0.01)
-
-
-def test_workers_that_fit():
-    one = Prediction(weights=100, loading=20, activations=60, workspace=5, runtime=15)
-    assert one.total == 200
-    assert one.to_json()["total"] == 200
-    assert sessions_that_fit([one], 1000) == 4
-    assert sessions_that_fit([one, one], 1000, share=1.0) == 2  # 385 a worker: the runtime counts once
-    assert sessions_that_fit([one], 100) == 0
-    with pytest.raises(GraphError, match="at least one model"):
-        sessions_that_fit([], 1000)
 
 
 def test_a_file_that_does_not_load_is_named(tmp_path):

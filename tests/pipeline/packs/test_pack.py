@@ -73,6 +73,15 @@ def test_every_spec_reads_the_embedded_pack() -> None:
     assert CheckSpec.read(pack).jump == 0.22
 
 
+def test_a_models_memory_is_read_where_the_manifest_states_it(copy: Path) -> None:
+    edit(copy, "models", "denoiser", "memory_bytes", value=5 << 20)
+    edit(copy, "models", "portrait", "memory_bytes", value=None)
+    manifest = Pack.open(copy).manifest
+    assert manifest.model("denoiser").memory_bytes == 5 << 20
+    assert manifest.model("portrait").memory_bytes is None
+    assert all(model.memory_bytes for model in open_pack().manifest.models.values())
+
+
 def test_motion_decodes_by_mean_and_std_or_min_and_max(copy: Path) -> None:
     edit(copy, "motion", "template", value="template.json")
     edit(copy, "motion", "parts", "expression", value={"columns": [0, 2], "mean": "mean_exp", "std": "std_exp"})
@@ -133,6 +142,8 @@ def test_changed_file_fails_verification(copy: Path) -> None:
         (("licence", "commercial_use"), "yes"),
         (("models", "denoiser", "inputs", "step", "shape"), "2"),
         (("presets", "quality", "size"), "512"),
+        (("models", "denoiser", "memory_bytes"), "16 MiB"),
+        (("models", "denoiser", "memory_bytes"), 0),
     ],
 )
 def test_damaged_manifests_name_the_field(copy: Path, path: tuple[str, ...], value: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import onnx
 
+from pipeline.graphs.memory import peak_memory
+
 from .anatomy import LOWER_INNER, MOUTH_CORNERS, UPPER_INNER
 
 OWN_LICENCE = "MIT"
@@ -29,6 +31,10 @@ FILES = {
 }
 
 REVISION = "1"
+
+MEMORY_STEP = 16 << 20
+"""Bytes; predictions are rounded up to this, as they differ a little between processors and versions of ONNX Runtime,
+and the manifest shall not."""
 
 # Roles whose tensor has another name; every other role is named like its tensor.
 ROLES = {"audio_padded": "audio", "motion_prediction": "motion"}
@@ -122,9 +128,19 @@ def _tensors(values: Any) -> dict[str, Any]:
 
 def _model(folder: Path, name: str) -> dict[str, Any]:
     graph = onnx.load(folder / f"{name}.onnx").graph
-    model = {"file": f"{name}.onnx", "inputs": _tensors(graph.input), "outputs": _tensors(graph.output)}
+    model = {
+        "file": f"{name}.onnx",
+        "inputs": _tensors(graph.input),
+        "outputs": _tensors(graph.output),
+        "memory_bytes": session_memory(folder / f"{name}.onnx"),
+    }
     # Hundreds of small operators: two frames at a time are done sooner than one after the other on two cores.
     return {**model, "parallel": "runs"} if name.startswith("generator") else model
+
+
+def session_memory(path: Path) -> int:
+    """Bytes that a session of this graph is predicted to add to a process, in whole steps."""
+    return -(-peak_memory(path).session // MEMORY_STEP) * MEMORY_STEP
 
 
 def _file(path: Path, provenance: str) -> dict[str, Any]:
