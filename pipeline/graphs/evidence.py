@@ -153,8 +153,7 @@ def _page(evidence: Evidence) -> Iterator[str]:
     yield "| pass | nodes rewritten | left |"
     yield "|---|---|---|"
     for name, outcome in e.passes.items():
-        left = "; ".join(f"{node}: {why}" for node, why in outcome.left.items())
-        yield f"| {name} | {len(outcome.rewritten)} | {left} |"
+        yield f"| {name} | {len(outcome.rewritten)} | {'; '.join(outcome.reasons())} |"
     for title, audit in zip(("before", "after"), e.audits, strict=True):
         yield ""
         yield f"## Audit {title}"

@@ -97,11 +97,15 @@ def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tm
     settings = ["--preset", "preview", "--seed", "5"]
     renderers = stack.containers("render")
     # Slow, so that a step is caught before it ends, however slow Docker's commands are.
-    sh("docker", "update", "--cpus=0.3", *renderers)
-    job = json.loads(stack.client("submit", "portrait.png", "phrase.wav", *settings, "--json"))["job"]
-    victim, step, owner = wait_for(lambda: freeze_a_renderer(stack, job), lambda: stack.compose("logs", "--tail=30"))
-    sh("docker", "kill", "--signal=KILL", victim)
-    sh("docker", "update", "--cpus=1", *(name for name in renderers if name != victim))
+    sh("docker", "update", "--cpus=0.15", *renderers)
+    try:
+        job = json.loads(stack.client("submit", "portrait.png", "phrase.wav", *settings, "--json"))["job"]
+        victim, step, owner = wait_for(
+            lambda: freeze_a_renderer(stack, job), lambda: stack.compose("logs", "--tail=30")
+        )
+        sh("docker", "kill", "--signal=KILL", victim)
+    finally:
+        sh("docker", "update", "--cpus=1", *renderers)
     cut_short = steps(stack, job)[step]
     assert (cut_short["status"], cut_short["owner"]) == ("running", owner)
     stack.compose("restart", "broker")

@@ -38,7 +38,7 @@ class LowerCommand:
         lines = [f"{output}: {len(lowered.model.graph)} nodes"]
         for name, outcome in lowered.outcomes.items():
             lines.append(f"  {name}: {len(outcome.rewritten)} nodes rewritten")
-            lines += [f"    left {node}: {why}" for node, why in outcome.left.items()]
+            lines += [f"    left {line}" for line in outcome.reasons()]
         if others:
             lines.append(f"  left as they are, since their meaning is not known here: {', '.join(others)}")
         data = {"output": str(output), "nodes": len(lowered.model.graph), "passes": passes, "other_operators": others}

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .arguments import add_graph, add_inputs, output_of, show
+
+if TYPE_CHECKING:
+    from ...graphs.lower.passes import Pass
 
 
 class QuantiseCommand:
@@ -42,7 +46,8 @@ class QuantiseCommand:
         from ...graphs.schemes import Inputs
 
         output = output_of(args, "int8" if args.layers == "convs" else "int4")
-        model, finish = load(args.model), ()
+        model = load(args.model)
+        finish: tuple[Pass, ...] = ()
         if args.preset is None:
             prepare(model, dict(args.dims))
         else:

@@ -35,6 +35,16 @@ class Outcome:
     rewritten: list[str] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
 
+    def reasons(self, shown: int = 2) -> list[str]:
+        """A line for each reason: how many nodes were left for it, and the first of them."""
+        nodes: dict[str, list[str]] = {}
+        for node, why in self.left.items():
+            nodes.setdefault(why, []).append(node)
+        return [
+            f"{', '.join(names[:shown])}{f' and {len(names) - shown} more' if len(names) > shown else ''}: {why}"
+            for why, names in nodes.items()
+        ]
+
 
 def run_passes(model: ir.Model, passes: Sequence[Pass]) -> dict[str, Outcome]:
     """Run passes in order on a prepared model, in place; the outcome of each, by its name."""

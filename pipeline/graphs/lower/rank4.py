@@ -37,7 +37,7 @@ def rank4_pass(*forms: conv3d.Form) -> Pass:
 
     def apply(model: ir.Model) -> Outcome:
         flatten_boundary(model)
-        return Walk(model, rules(forms)).run()
+        return Walk(model, rules(forms), whole=True).run()
 
     return Pass("rank4", "every operator above rank 4, the graph's boundary included", apply)
 

@@ -14,7 +14,7 @@ from onnx import NodeProto
 from onnx.helper import make_node
 
 from pipeline.graphs.lower import conv3d, rank4
-from pipeline.graphs.lower.passes import Pass, run_passes
+from pipeline.graphs.lower.passes import Outcome, Pass, run_passes
 from pipeline.graphs.lower.rank import SHAPES_KEY
 from tests.pipeline.graphs.graphs import assert_same, model, random, run
 
@@ -264,7 +264,7 @@ def test_a_pass_alone_leaves_the_other_operators_and_the_boundary() -> None:
     after = model(nodes, {"x": (1, 3, 4, 5, 6)}, ["y"], constants)
     (outcome,) = run_passes(after, [conv3d.PASS]).values()
     assert len(outcome.rewritten) == 1
-    assert set(outcome.left) == {"Relu 'r'", "MaxPool 'y'"}
+    assert not outcome.left
     assert highest_rank(after) == 5
     assert_same(run(before, feeds), run(after, feeds))
 
@@ -274,3 +274,10 @@ def test_what_has_no_rule_is_left_and_named() -> None:
     after = model(nodes, {"x": (1, 2, 3, 3, 3)}, ["y"], {"w": random((2, 2, 2, 2, 2))})
     (outcome,) = run_passes(after, [rank4.PASS]).values()
     assert outcome.left == {"ConvTranspose 'up'": "no rule for this operator"}
+
+
+def test_reasons_name_the_first_nodes_and_count_the_others() -> None:
+    outcome = Outcome(
+        left={"Conv 'a'": "too small", "Conv 'b'": "too small", "Relu 'c'": "odd", "Conv 'd'": "too small"}
+    )
+    assert outcome.reasons() == ["Conv 'a', Conv 'b' and 1 more: too small", "Relu 'c': odd"]
