@@ -17,20 +17,13 @@ import pytest
 from pipeline import RuntimeOptions, Settings, render
 from tests.deploy.compose import PORTS, PROJECT, RENDERERS, SERVICES, Compose, Stack, running
 from tests.deploy.debian import fetch
-from tests.deploy.engine import IMAGE, ROOT, SUITE, Images, legacy
+from tests.deploy.engine import IMAGE, ROOT, SUITE, Images
 from tests.deploy.shell import sh, wait_for
 
 pytestmark = pytest.mark.docker
 
 MOST_BYTES = 700_000_000
 PASSWORDS = {"TALKREEL_BROKER_PASSWORD": 'a b"c\\d', "TALKREEL_ARTIFACTS_PASSWORD": "art", "FLOWER_PASSWORD": "flo"}
-NEWER = f"{IMAGE}-newer"
-NEWER_DOCKERFILE = f"""\
-FROM {IMAGE}
-USER 0
-RUN echo "# A newer version" >> $(python3 -c "import pipeline; print(pipeline.__file__)")
-USER 10001:10001
-"""
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +91,7 @@ def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tm
     renderers = stack.containers("render")
     # Slow, so that a step is caught before it ends, however slow Docker's commands are.
     sh("docker", "update", "--cpus=0.15", *renderers)
+    victim = ""
     try:
         job = json.loads(stack.client("submit", "portrait.png", "phrase.wav", *settings, "--json"))["job"]
         victim, step, owner = wait_for(
@@ -105,7 +99,7 @@ def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tm
         )
         sh("docker", "kill", "--signal=KILL", victim)
     finally:
-        sh("docker", "update", "--cpus=1", *renderers)
+        sh("docker", "update", "--cpus=1", *(name for name in renderers if name != victim))
     cut_short = steps(stack, job)[step]
     assert (cut_short["status"], cut_short["owner"]) == ("running", owner)
     stack.compose("restart", "broker")
@@ -138,7 +132,7 @@ def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str, str] | None:
     for step, state in steps(stack, job).items():
         for container in stack.containers("render"):
             # Its host name is the beginning of its id.
-            if state["status"] != "running" or not str(state["owner"]).startswith(container[:12]):
+            if state["status"] != "running" or f"/{container[:12]}." not in str(state["owner"]):
                 continue
             sh("docker", "pause", container)
             now = steps(stack, job)[step]
@@ -147,29 +141,6 @@ def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str, str] | None:
                 return container, step, str(state["owner"])
             sh("docker", "unpause", container)
     return None
-
-
-def test_an_upgrade_loses_nothing(stack: Stack) -> None:
-    """The fleet hands back what newer clients submit, until a newer worker comes; then it serves both."""
-    sh("docker", "build", "-t", NEWER, "-", input=NEWER_DOCKERFILE, env=legacy())
-    newer = stack.with_environment(TALKREEL_IMAGE=NEWER)
-    submit = ("submit", "portrait.png", "short.wav", "--preset", "preview", "--seed", "5", "--json")
-    early = json.loads(newer.client(*submit))["job"]
-    wait_for(
-        lambda: any("is handed back" in str(step.get("note")) for step in steps(stack, early).values()),
-        lambda: f"nobody handed it back: {steps(stack, early)}",
-    )
-    try:
-        newer.compose("run", "-d", "render", "worker", "--queues", "media,motion,render,encode")
-        late = json.loads(stack.client(*submit))["job"]
-        codes = [json.loads(stack.hash(f"fleet:job:{job}")["order"])["code"] for job in (early, late)]
-        assert codes[0] != codes[1]
-        for job in (early, late):
-            stack.client("watch", job)
-            stack.client("fetch", job, "-o", f"{job}.webm")
-        assert (stack.folder / f"{early}.webm").read_bytes() == (stack.folder / f"{late}.webm").read_bytes()
-    finally:
-        sh("docker", "rm", "-f", *stack.containers("render", oneoff=True))
 
 
 def test_a_worker_stops_in_good_order(stack: Stack) -> None:
