@@ -28,12 +28,16 @@ TYPES = {".mjs": "text/javascript", ".wasm": "application/wasm", ".html": "text/
 
 @dataclass(frozen=True)
 class Job:
-    """One graph on one provider ("wasm" or "webgpu"), run once for each set of feeds."""
+    """One graph on one provider ("wasm" or "webgpu"), run once for each set of feeds.
+
+    `whole`: every node must run on that provider.
+    """
 
     name: str
     model: bytes
     provider: str
     runs: Mapping[str, Mapping[str, np.ndarray]]
+    whole: bool = False
 
 
 @dataclass
@@ -111,7 +115,15 @@ class _Server(ThreadingHTTPServer):
                     self.files[file] = np.ascontiguousarray(array).tobytes()
                     placed[name] = {"file": file, "type": str(array.dtype), "shape": list(array.shape)}
                 runs.append({"name": f"{job.name}/{run}", "feeds": placed})
-            listed.append({"name": job.name, "model": f"/{job.name}.onnx", "provider": job.provider, "runs": runs})
+            listed.append(
+                {
+                    "name": job.name,
+                    "model": f"/{job.name}.onnx",
+                    "provider": job.provider,
+                    "whole": job.whole,
+                    "runs": runs,
+                }
+            )
         self.files["/jobs"] = json.dumps(listed).encode()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

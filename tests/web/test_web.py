@@ -91,7 +91,8 @@ def evaluate(model: onnx.ModelProto, feeds: Feeds) -> np.ndarray:
 @pytest.fixture(scope="module")
 def found(cases: dict[str, Case]) -> Found:
     jobs = [
-        Job(f"{name}-{provider}", case.model, provider, case.feeds)
+        # The embedded generator finds its windows with integers, for which WebGPU has no kernels.
+        Job(f"{name}-{provider}", case.model, provider, case.feeds, whole=name.startswith("standin"))
         for name, case in cases.items()
         for provider in PROVIDERS
     ]
