@@ -19,6 +19,7 @@ from pipeline.graphs.measure import measure_peak
 from pipeline.graphs.memory import MemoryOptions, peak_memory
 from pipeline.graphs.model import prepare
 from pipeline.graphs.order import run_order
+from pipeline.graphs.prediction import RUNTIME
 from pipeline.packs.embedded.authoring.manifest import MEMORY_STEP, session_memory
 from pipeline.packs.store import open_pack
 
@@ -43,7 +44,9 @@ def feeds(path):
 def test_prediction_is_within_a_fifth_of_the_measured_peak(name, options, small):
     path = small if name == "small" else EMBEDDED
     predicted, measured = peak_memory(path, options), measure_peak(path, feeds(path), options)
-    assert predicted.total == pytest.approx(measured.peak, rel=0.2)
+    # How much of the library's file is resident before the session is made depends on the page cache: that part of
+    # the runtime's share may or may not show.
+    assert predicted.total == pytest.approx(measured.peak, rel=0.2, abs=RUNTIME)
     assert 0 < measured.session <= measured.loading < measured.peak
 
 
