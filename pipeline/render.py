@@ -104,7 +104,7 @@ def render(
     on_progress("sound", 1, 1)
 
     picture = studio.prepare_portrait(_opened(portrait), settings, report)
-    report.describe_portrait(picture)
+    studio.describe_portrait(picture, report)
     on_progress("portrait", 1, 1)
 
     motion = studio.make_motion(

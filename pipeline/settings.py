@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import SettingsError
+from .packs.specs import GREATEST_SMOOTHING
 from .stages.film_format import exact_fps
 
 Rgb = tuple[int, int, int]
@@ -56,6 +57,7 @@ class Settings:
     seed: of the motion; 0 to 2^63 - 1.
     strength: of the motion; 0 to 2, 1 as it is.
     guidance: of the diffusion sampler, 0 to 10; None = the pack's default.
+    smoothing: of the head's motion, 0 (none) to 0.999; None = the pack's default.
     frame: "portrait" (the whole picture) or "crop" (the square that the generator makes).
     max_side: long side of a portrait film at most, in pixels; 64 to 4096.
     face: which face, from 1, left to right; None = the only one.
@@ -69,6 +71,7 @@ class Settings:
     seed: int = 0
     strength: float = 1.0
     guidance: float | None = None
+    smoothing: float | None = None
     frame: str = "portrait"
     max_side: int = 1280
     face: int | None = None
@@ -82,6 +85,7 @@ class Settings:
         self._check("seed", 0, 2**63 - 1, whole=True)
         self._check("strength", 0, 2)
         self._check("guidance", 0, 10, optional=True)
+        self._check("smoothing", 0, GREATEST_SMOOTHING, optional=True)
         self._check("max_side", 64, 4096, whole=True)
         self._check("face", 1, 1000, whole=True, optional=True)
         if not isinstance(self.preset, str):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .faces.crop import CropSpec
 from .faces.finder import FaceFinder
+from .faces.lips import LipSpec, lip_ratio
 from .packs.pack import Pack
 from .packs.specs import CheckSpec, DrivingSpec, KeyFrameSpec, MotionLayout, SourceSpec, SpeechSpec
 from .packs.store import FACES_PACK, open_pack
@@ -27,7 +28,7 @@ from .report import Report
 from .runtime.models import Models
 from .runtime.session import Model, RuntimeOptions
 from .settings import Settings
-from .stages.appearance import extract_appearance, find_source
+from .stages.appearance import close_mouth, extract_appearance, find_source
 from .stages.checks import checked_key_frames
 from .stages.compositing import Compositor, SeamSpec
 from .stages.film_format import FilmFormat, frames_in
@@ -38,6 +39,9 @@ from .stages.keypoints import at_film_frames, driving_keypoints
 from .stages.motion import make_motion
 from .stages.portrait import prepare_portrait
 from .values import F32, U8, Appearance, KeyFrame, Motion, Portrait, Sound
+
+LIP_CLOSING = "lip_closing"
+"""The model, where a pack has one, that closes an open mouth at rest."""
 
 
 class Studio:
@@ -61,6 +65,8 @@ class Studio:
         self.checks = CheckSpec.read(pack)
         self.crop = CropSpec.read(pack.section("crop"))
         self.seam = SeamSpec.read(pack.section("compositing"))
+        lips = pack.manifest.root.optional("lips")
+        self.lips = LipSpec.read(lips) if lips else None
 
     @cached_property
     def finder(self) -> FaceFinder:
@@ -111,6 +117,7 @@ class Studio:
                 self.layout,
                 seed=settings.seed,
                 guidance=settings.guidance,
+                smoothing=settings.smoothing,
                 on_window=on_window,
             )
 
@@ -118,7 +125,26 @@ class Studio:
         """Stage 4."""
         model, extractor = self.models.get(self.source.model), self.models.get("appearance")
         with report.timing("appearance", extractor.provider):
-            return extract_appearance(portrait, find_source(portrait, model, self.source), extractor)
+            source = find_source(portrait, model, self.source)
+            ratio = self._open_mouth(portrait)
+            if ratio and LIP_CLOSING in self.models:
+                source = close_mouth(source, ratio, self.models.get(LIP_CLOSING))
+            return extract_appearance(portrait, source, extractor)
+
+    def _open_mouth(self, portrait: Portrait) -> float:
+        """The lip ratio of a portrait whose mouth is open, where the pack says what open is; else 0."""
+        ratio = lip_ratio(portrait.landmarks, self.lips) if self.lips else 0.0
+        return ratio if self.lips and ratio >= self.lips.open_from else 0.0
+
+    def describe_portrait(self, portrait: Portrait, report: Report) -> None:
+        """Tell the report of the portrait, and of a mouth that this pack would close and cannot."""
+        report.describe_portrait(portrait)
+        ratio = self._open_mouth(portrait)
+        if ratio and LIP_CLOSING not in self.models:
+            report.notes.append(
+                f"the portrait's mouth is open (lip ratio {ratio:.2f}) and pack {self.pack.name} has no model that "
+                "closes it; pauses may show it open: a picture with closed lips looks better"
+            )
 
     def scene(self, appearance: Appearance, motion: Motion, sound_seconds: float, settings: Settings) -> Scene:
         """What stages 5 to 9 need for this film."""

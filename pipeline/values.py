@@ -118,6 +118,7 @@ class Source:
     `expression`: [K, 3] offsets in the canonical frame.
     `basis`: [E, K, 3] expression basis fitted to this face, or None where the motion holds offsets.
     `closed_mouth`: [K, 3] canonical offset that closes the mouth at rest, or None.
+    `lip_closing`: [K, 3] what closes it as an offset of driving keypoints, added after stitching, or None.
     """
 
     keypoints: F32
@@ -128,6 +129,7 @@ class Source:
     expression: F32
     basis: F32 | None = None
     closed_mouth: F32 | None = None
+    lip_closing: F32 | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "seed": int,
     "strength": float,
     "guidance": float,
+    "smoothing": float,
     "frame": str,
     "max_side": int,
     "face": int,

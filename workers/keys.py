@@ -66,7 +66,8 @@ class Keys:
 
     @cached_property
     def motion(self) -> str:
-        return self._key("motion", self.sound, self.order.pack_identity, self.settings.seed, self.settings.guidance)
+        s = self.settings
+        return self._key("motion", self.sound, self.order.pack_identity, s.seed, s.guidance, s.smoothing)
 
     @cached_property
     def _face(self) -> tuple[Any, ...]:

@@ -187,7 +187,7 @@ def mux(work: Work) -> dict[str, Any]:
         job, films = work.order.job, work.fleet.films
         work.lease.check()
         film_address = work.patiently(lambda: films.put(job, work.keys.film, path))
-    report.describe_portrait(picture)
+    work.studio.describe_portrait(picture, report)
     report.describe_film(film, facts)
     report.frames.plan(made.frames, len(made.numbers))
     work.patiently(lambda: work.fleet.store_report(work.order, report))

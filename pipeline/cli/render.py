@@ -28,6 +28,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=defaults.seed, help="another seed, other head motion (default 0)")
     parser.add_argument("--strength", type=float, default=defaults.strength, help="of the motion, 0 to 2 (default 1)")
     parser.add_argument("--guidance", type=float, help="how strongly the sound leads (default: the pack's)")
+    parser.add_argument("--smoothing", type=float, help="of the head's motion, 0 (none) to 0.999 (default: the pack's)")
     parser.add_argument(
         "--frame", choices=FRAMES, default=defaults.frame, help="the whole picture (default) or the face's square"
     )
@@ -52,6 +53,7 @@ def read_settings(args: argparse.Namespace) -> Settings:
         seed=args.seed,
         strength=args.strength,
         guidance=args.guidance,
+        smoothing=args.smoothing,
         frame=args.frame,
         max_side=args.max_side,
         face=args.face,

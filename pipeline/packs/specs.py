@@ -14,6 +14,9 @@ from .pack import Pack
 
 F32 = NDArray[np.float32]
 
+GREATEST_SMOOTHING = 0.999
+"""At 25 frames a second a time constant of 40 s; the reference has 0.99."""
+
 
 @dataclass(frozen=True)
 class SpeechSpec:
@@ -99,7 +102,10 @@ class MotionPart:
 
 @dataclass(frozen=True)
 class MotionLayout:
-    """What stands where in the motion vector (contracts.md §3, last points)."""
+    """What stands where in the motion vector (contracts.md §3, last points).
+
+    `smoothing`: the pack's default of `stages.smoothing`, 0 = none.
+    """
 
     expression: MotionPart
     scale: MotionPart
@@ -107,14 +113,19 @@ class MotionLayout:
     pitch: MotionPart
     yaw: MotionPart
     roll: MotionPart
+    smoothing: float = 0.0
 
     @classmethod
     def read(cls, pack: Pack) -> MotionLayout:
         """A part has `columns` [start, stop] and either `mean` and `std` or `min` and `max`: numbers, lists,
-        or names of lists in the JSON file `template` of the pack."""
+        or names of lists in the JSON file `template` of the pack. `smoothing` may be left out."""
         s = pack.section("motion")
         template = pack.json(s.text("template")) if "template" in s else {}
-        return cls(**{name: _part(part, template) for name, part in s.sections("parts").items()})
+        smoothing = s.number("smoothing") if "smoothing" in s else 0.0
+        if not 0 <= smoothing <= GREATEST_SMOOTHING:
+            raise s.fail("smoothing", f"a number from 0 to {GREATEST_SMOOTHING}")
+        parts = {name: _part(part, template) for name, part in s.sections("parts").items()}
+        return cls(**parts, smoothing=smoothing)
 
 
 def _part(section: Section, template: dict[str, Any]) -> MotionPart:

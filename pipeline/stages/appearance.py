@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from PIL import Image
@@ -66,6 +67,23 @@ def _rotation(outputs: Mapping[str, Array], spec: SourceSpec) -> F32:
         return _f32(outputs["rotation"], (3, 3))
     bins = [degrees_from_bins(_f32(outputs[name], (-1,)), spec.bins) for name in ("pitch", "yaw", "roll")]
     return rotation_matrix(np.array(bins, np.float32))
+
+
+def close_mouth(source: Source, ratio: float, model: Model) -> Source:
+    """The source with what closes its mouth at rest (contracts.md §9).
+
+    Args:
+        ratio: how far the mouth is open in the portrait, see `faces.lips`.
+        model: takes `keypoints` [1, 3 K + 2] (source, lip ratio now, lip ratio wanted) and gives `delta` [1, 3 K].
+
+    Raises:
+        ModelError: the model gave values that are not finite.
+    """
+    given = np.concatenate([source.keypoints.reshape(-1), [ratio, 0]]).astype(np.float32)
+    delta = _f32(model.run({"keypoints": given[None]})["delta"], source.keypoints.shape)
+    if not np.isfinite(delta).all():
+        raise ModelError("the lip model's delta is not finite for this portrait; use another picture")
+    return replace(source, lip_closing=delta)
 
 
 def extract_appearance(portrait: Portrait, source: Source, model: Model) -> Appearance:

@@ -66,8 +66,9 @@ def driving_keypoints(
     """Driving keypoints of one film frame.
 
     R, exp, scale and t follow the spec's rules, x_d = scale * (kp @ R + exp) + t with t_z = 0, the mouth
-    closed by `source.closed_mouth` at rest; then stitching; then x_d = rest + (x_d - rest) * strength,
-    where rest is the source with its mouth closed.
+    closed by `source.closed_mouth` at rest; then stitching and `source.lip_closing`; then
+    x_d = rest + (x_d - rest) * strength, where rest is the source with its mouth closed: strength is of the
+    motion, and closes no mouth further.
 
     Args:
         motion: rows at film frames; row 0 is what "relative" parts are relative to.
@@ -89,13 +90,21 @@ def driving_keypoints(
     driving = _place(source, spec, rotation, exp, scale, translation)
     if stitching is not None:
         driving = stitch(source.keypoints, driving, stitching)
+    if source.lip_closing is not None:
+        driving = driving + source.lip_closing
     if strength != 1.0:
-        rest = source.keypoints
-        if source.closed_mouth is not None:
-            still = source.expression + source.closed_mouth
-            rest = _place(source, spec, source.rotation, still, source.scale, source.translation)
+        rest = _at_rest(source, spec)
         driving = rest + (driving - rest) * np.float32(strength)
     return np.ascontiguousarray(driving, np.float32)
+
+
+def _at_rest(source: Source, spec: DrivingSpec) -> F32:
+    """The source's keypoints [K, 3] with its mouth closed, where the pack can close it."""
+    rest = source.keypoints
+    if source.closed_mouth is not None:
+        still = source.expression + source.closed_mouth
+        rest = _place(source, spec, source.rotation, still, source.scale, source.translation)
+    return rest if source.lip_closing is None else rest + source.lip_closing
 
 
 def stitch(keypoints: F32, driving: F32, model: Model) -> F32:

@@ -16,6 +16,7 @@ from ..packs.specs import MotionLayout, SpeechSpec
 from ..runtime.session import Array, Model
 from ..values import F32, Motion, Sound
 from .diffusion import Schedule, guided, sample
+from .smoothing import smoothed
 
 OnWindow = Callable[[int, int], None]
 
@@ -29,6 +30,7 @@ def make_motion(
     *,
     seed: int,
     guidance: float | None = None,
+    smoothing: float | None = None,
     on_window: OnWindow | None = None,
 ) -> Motion:
     """How a person moves who says this.
@@ -44,6 +46,7 @@ def make_motion(
         seed: a whole number from 0; the same seed gives the same motion, and a longer sound begins
             with the motion of a shorter one.
         guidance: how strongly the sound leads, 1 = as the denoiser has it; None = the pack's default.
+        smoothing: of the head's motion, see `smoothed`; None = the pack's default.
         on_window: called with (windows done, windows in all) after each; whatever it raises ends the stage.
 
     Raises:
@@ -78,7 +81,8 @@ def make_motion(
         previous_audio = audio[-spec.previous_frames :]
         if on_window is not None:
             on_window(k + 1, windows)
-    return decode(vectors[:frames], layout, spec.fps)
+    made = decode(vectors[:frames], layout, spec.fps)
+    return smoothed(made, layout.smoothing if smoothing is None else smoothing)
 
 
 def decode(vectors: F32, layout: MotionLayout, fps: float) -> Motion:

@@ -65,6 +65,8 @@ def test_bad_backgrounds(text: str) -> None:
         ("seed", 2**63),
         ("keyframe_fps", 0),
         ("guidance", 11),
+        ("smoothing", 1),
+        ("smoothing", -0.1),
         ("max_side", 63),
         ("face", 0),
         ("frame", "window"),

@@ -161,6 +161,7 @@ def test_damaged_manifests_name_the_field(copy: Path, path: tuple[str, ...], val
         (("key_frames", "fps"), KeyFrameSpec.read),
         (("checks", "jump"), CheckSpec.read),
         (("motion", "parts", "scale", "columns"), MotionLayout.read),
+        (("motion", "smoothing"), MotionLayout.read),
     ],
 )
 def test_damaged_sections_name_the_field(copy: Path, path: tuple[str, ...], read: Any) -> None:

@@ -134,6 +134,16 @@ def test_stitching_adds_deltas_and_a_shift() -> None:
     np.testing.assert_allclose(stitched - plain, np.broadcast_to([0.75, -0.25, 0.25], (21, 3)), atol=1e-6)
 
 
+def test_open_lips_are_closed_after_stitching_at_any_strength() -> None:
+    closing = np.random.default_rng(1).normal(0, 0.02, (21, 3)).astype(np.float32)
+    source = replace(SOURCE, lip_closing=closing)
+    model = FakeModel(lambda inputs: {"delta": np.pad(inputs["keypoints"][:, 63:] * 0.01, ((0, 0), (0, 2)))})
+    for strength in (0.0, 1.0, 2.0):
+        plain = driving_keypoints(SOURCE, MOTION, 3, PUBLISHED, strength=strength, stitching=model)
+        closed = driving_keypoints(source, MOTION, 3, PUBLISHED, strength=strength, stitching=model)
+        np.testing.assert_allclose(closed - plain, closing, atol=1e-6)
+
+
 def test_film_frames_at_the_motion_rate_are_the_rows() -> None:
     film = at_film_frames(MOTION, Fraction(25), 24)
     np.testing.assert_array_equal(film.expression, MOTION.expression)

@@ -13,6 +13,7 @@ import pytest
 from pipeline.errors import ModelError
 from pipeline.packs.specs import MotionLayout, MotionPart, SpeechSpec
 from pipeline.stages.motion import make_motion
+from pipeline.stages.smoothing import smoothed
 from pipeline.values import Sound
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "sampler.npz"
@@ -197,6 +198,15 @@ def test_guidance_is_the_packs_unless_given(spec: SpeechSpec) -> None:
     args = (sound(640), Encoder(), Denoiser(only_the_row), replace(spec, guidance=2.0), layout(11))
     assert make_motion(*args, seed=0).scale[0] == pytest.approx(5)
     assert make_motion(*args, seed=0, guidance=0.5).scale[0] == pytest.approx(2)
+
+
+def test_smoothing_is_the_packs_unless_given(spec: SpeechSpec) -> None:
+    args = (sound(64 * FRAME), Encoder(), Denoiser(follow_audio), spec)
+    plain, packs = layout(11), replace(layout(11), smoothing=0.5)
+    raw = make_motion(*args, plain, seed=0)
+    np.testing.assert_array_equal(make_motion(*args, packs, seed=0).angles, smoothed(raw, 0.5).angles)
+    np.testing.assert_array_equal(make_motion(*args, packs, seed=0, smoothing=0.9).angles, smoothed(raw, 0.9).angles)
+    np.testing.assert_array_equal(make_motion(*args, packs, seed=0, smoothing=0).angles, raw.angles)
 
 
 def test_a_seed_gives_the_same_motion_and_another_seed_another(spec: SpeechSpec) -> None:
