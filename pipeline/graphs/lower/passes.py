@@ -47,9 +47,14 @@ class Outcome:
 
 
 def run_passes(model: ir.Model, passes: Sequence[Pass]) -> dict[str, Outcome]:
-    """Run passes in order on a prepared model, in place; the outcome of each, by its name."""
+    """Run passes in order on a prepared model, in place; the outcome of each, by its name.
+
+    Of a pass that runs again later: all that it rewrote, and what it left at last.
+    """
     outcomes: dict[str, Outcome] = {}
     for step in passes:
-        outcomes[step.name] = step.apply(model)
+        found = step.apply(model)
+        before = outcomes.pop(step.name, Outcome())
+        outcomes[step.name] = Outcome([*before.rewritten, *found.rewritten], found.left)
         clean(model)
     return outcomes
