@@ -15,6 +15,7 @@ OWN = {
     "render": EntryPoint("render", "pipeline.cli.render:RenderCommand", GROUP),
     "doctor": EntryPoint("doctor", "pipeline.cli.doctor:DoctorCommand", GROUP),
     "graph": EntryPoint("graph", "pipeline.cli.graph:GraphCommand", GROUP),
+    "pack": EntryPoint("pack", "pipeline.cli.pack:PackCommand", GROUP),
 }
 """The library's own, so that `python -m pipeline` works in a checkout that was not installed."""
 

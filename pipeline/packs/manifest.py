@@ -119,6 +119,9 @@ class Section:
     def integers(self, name: str) -> tuple[int, ...]:
         return tuple(self._list(name, int, "a list of whole numbers"))
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        return tuple(self._list(name, str, "a list of texts"))
+
     def _list(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> list[Any]:
         value = self.data.get(name)
         if not isinstance(value, list) or not all(isinstance(v, kinds) for v in value):
@@ -180,21 +183,41 @@ class Manifest:
             raise PackError(f"pack {self.name} has no preset {name!r}; choose one of: {known}") from None
 
 
+def read_json(path: Path) -> Any:
+    """The content of a JSON file of ours.
+
+    Raises:
+        PackError: unreadable, or not JSON.
+    """
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise PackError(f"{path} cannot be read ({error.strerror}); is this the folder of a pack?") from error
+    except ValueError as error:
+        raise PackError(f"{path} is not JSON ({error}); fetch the pack again") from error
+
+
 def read_manifest(path: Path) -> Manifest:
     """Read and check a manifest.
 
     Raises:
         PackError: unreadable file, not JSON, another format, a field missing or of the wrong kind.
     """
-    try:
-        data = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise PackError(f"{path} cannot be read ({error.strerror}); is this the folder of a pack?") from error
-    except ValueError as error:
-        raise PackError(f"{path} is not JSON ({error}); fetch the pack again") from error
-    root = Section(data, path.parent.name)
+    data = read_json(path)
+    name = data.get("name") if isinstance(data, dict) else None
+    return parse_manifest(Section(data, name if isinstance(name, str) else path.parent.name))
+
+
+def parse_manifest(root: Section) -> Manifest:
+    """Check a manifest that was read; the section's path is how errors call it.
+
+    Raises:
+        PackError: another format, a field missing or of the wrong kind.
+    """
     if root.integer("format") != FORMAT:
-        raise PackError(f"{path} has format {data['format']}, this version reads {FORMAT}; update talkreel or the pack")
+        raise PackError(
+            f"{root.path} has format {root.data['format']}, this version reads {FORMAT}; update talkreel or the pack"
+        )
     licence = root.section("licence")
     return Manifest(
         name=root.text("name"),

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import PackError
 from .manifest import Manifest, ModelSpec, Section, read_manifest
-
-MANIFEST = "manifest.json"
+from .places import MANIFEST
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
-"""Where packs lie: inside the package, or in a folder that the user names."""
+"""Finding a pack: inside the package, among the pulled ones, or in a folder that the user names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from ..errors import PackError
-from .pack import MANIFEST, Pack
+from .pack import Pack
+from .places import MANIFEST, pulled_names, pulled_revisions
+from .registry import Registry, read_registry
 
 SHIPPED = Path(__file__).parent
 """Packs that ship with the package, a folder each."""
@@ -20,14 +22,48 @@ def shipped_packs() -> list[str]:
     return sorted(path.parent.name for path in SHIPPED.glob(f"*/{MANIFEST}"))
 
 
-def open_pack(name_or_folder: str = DEFAULT_PACK) -> Pack:
-    """A shipped pack by its name, or the pack in a folder.
+def open_pack(name_or_folder: str = DEFAULT_PACK, registry: Registry | None = None) -> Pack:
+    """The pack of a name, or in a folder.
+
+    Args:
+        name_or_folder: as `find_pack` has it. registry: known packs; None = as `read_registry` finds them.
 
     Raises:
-        PackError: neither is there, or the pack does not open.
+        PackError: nothing is there, or the pack does not open.
     """
-    for folder in (SHIPPED / name_or_folder, Path(name_or_folder)):
-        if (folder / MANIFEST).is_file():
-            return Pack.open(folder)
-    known = ", ".join(name for name in shipped_packs() if name != FACES_PACK)
-    raise PackError(f"no pack {name_or_folder!r}: not a folder with a {MANIFEST}, and not one of: {known}")
+    return Pack.open(find_pack(name_or_folder, registry))
+
+
+def find_pack(name_or_folder: str, registry: Registry | None = None) -> Path:
+    """The folder of a pack: a shipped one by its name, a pulled one by its name or NAME@REVISION, or that folder.
+
+    Of a pulled pack that the registry knows, the registry's revision is meant; of others, the one pulled last.
+
+    Raises:
+        PackError: nothing is there, or it is known and not pulled yet.
+    """
+    name, _, revision = name_or_folder.partition("@")
+    if not revision and (SHIPPED / name / MANIFEST).is_file():
+        return SHIPPED / name
+    here = pulled_revisions(name)
+    if here and not revision:
+        entry = (registry or read_registry()).entries.get(name)
+        revision = entry.revision if entry else here[0].name
+    for folder in here:
+        if folder.name == revision:
+            return folder
+    if (Path(name_or_folder) / MANIFEST).is_file():
+        return Path(name_or_folder)
+    raise _missing(name_or_folder, name, revision, [folder.name for folder in here], registry or read_registry())
+
+
+def _missing(asked: str, name: str, revision: str, here: list[str], registry: Registry) -> PackError:
+    if here:
+        others = ", ".join(f"{name}@{other}" for other in here)
+        return PackError(
+            f"pack {name} is not here in revision {revision}; pull it: talkreel pack pull {name}, or use {others}"
+        )
+    if asked in registry.entries:
+        return PackError(f"pack {name} is not here yet; pull it: talkreel pack pull {name}")
+    known = dict.fromkeys([n for n in shipped_packs() if n != FACES_PACK] + pulled_names() + list(registry.entries))
+    return PackError(f"no pack {asked!r}: not a folder with a {MANIFEST}, and not one of: {', '.join(known)}")

@@ -169,7 +169,7 @@ def test_a_command_that_does_not_load_leaves_the_others(
 
 def test_without_an_installation_the_librarys_commands_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.cli.command.entry_points", lambda group: [])
-    assert list(find_commands()) == ["doctor", "graph", "render"]
+    assert list(find_commands()) == ["doctor", "graph", "pack", "render"]
 
 
 def test_doctor_finds_nothing_missing_here() -> None:

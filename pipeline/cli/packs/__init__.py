@@ -1,0 +1,1 @@
+"""The commands below `talkreel pack`, a file each."""

@@ -1,0 +1,50 @@
+"""What packs there are: shipped, pulled, and those that could be pulled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .manifest import Manifest, read_manifest
+from .places import MANIFEST, pulled_names, pulled_revisions
+from .registry import Entry, Registry
+from .store import FACES_PACK, SHIPPED, shipped_packs
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A pack and where it is. `state`: "shipped", "pulled" or "known" (can be pulled); `folder` is None for the
+    last."""
+
+    manifest: Manifest
+    state: str
+    folder: Path | None
+    entry: Entry | None
+
+    @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(file.bytes for file in self.manifest.files.values())
+
+
+def list_packs(registry: Registry) -> list[Listed]:
+    """Every pack that `--pack` takes by name or that can be pulled; a revision each.
+
+    Raises:
+        PackError: a manifest that is here is damaged.
+    """
+    found = [
+        Listed(read_manifest(SHIPPED / name / MANIFEST), "shipped", SHIPPED / name, None)
+        for name in shipped_packs()
+        if name != FACES_PACK
+    ]
+    for name in pulled_names():
+        for folder in pulled_revisions(name):
+            entry = registry.entries.get(name)
+            same = entry if entry and entry.revision == folder.name else None
+            found.append(Listed(read_manifest(folder / MANIFEST), "pulled", folder, same))
+    here = {(one.manifest.name, one.manifest.revision) for one in found}
+    for name, entry in registry.entries.items():
+        if entry is not None and (name, entry.revision) not in here:
+            found.append(Listed(entry.manifest, "known", None, entry))
+    return found
