@@ -11,9 +11,10 @@ from PIL import Image
 
 from pipeline.faces.crop import CropSpec
 from pipeline.faces.finder import FaceFinder
-from pipeline.packs.manifest import Section, read_manifest
+from pipeline.packs.manifest import read_manifest
 from pipeline.packs.pack import Pack
 from pipeline.packs.places import MANIFEST
+from pipeline.packs.section import Section
 from pipeline.packs.store import DEFAULT_PACK, FACES_PACK, SHIPPED, open_pack
 from pipeline.runtime.session import RuntimeOptions
 from pipeline.values import Portrait

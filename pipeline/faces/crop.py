@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..packs.manifest import Section
+from ..packs.section import Section
 from ..values import F32, Crop
 
 
@@ -31,15 +31,7 @@ class CropSpec:
     @classmethod
     def read(cls, section: Section) -> CropSpec:
         """Raises PackError: a field is missing or of the wrong kind."""
-        return cls(
-            factor=section.number("factor"),
-            shift=section.number("shift"),
-            size=section.integer("size"),
-            outline=section.integers("outline"),
-            right_eye=section.integers("right_eye"),
-            left_eye=section.integers("left_eye"),
-            mouth_corners=section.integers("mouth_corners"),
-        )
+        return section.record(cls)
 
 
 def face_crop(points: NDArray[np.float64], spec: CropSpec) -> Crop:

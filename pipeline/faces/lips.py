@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..packs.manifest import Section
+from ..packs.section import Section
 from ..values import F32
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..packs.manifest import Section
+from ..packs.section import Section
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,7 @@ class DetectorSpec:
     @classmethod
     def read(cls, section: Section) -> DetectorSpec:
         """Raises PackError: a field is missing or of the wrong kind."""
-        return cls(
-            strides=section.integers("strides"),
-            anchors=section.integers("anchors"),
-            eyes=section.integers("eyes"),
-            low=section.number("low"),
-            high=section.number("high"),
-            threshold=section.number("threshold"),
-            overlap=section.number("overlap"),
-            face_side=section.number("face_side"),
-            least_search_side=section.integer("least_search_side"),
-            finest_pixels=section.integer("finest_pixels"),
-            window=section.integer("window"),
-            window_overlap=section.integer("window_overlap"),
-        )
+        return section.record(cls)
 
 
 @dataclass(frozen=True)
@@ -77,17 +64,7 @@ class LandmarksSpec:
     @classmethod
     def read(cls, section: Section) -> LandmarksSpec:
         """Raises PackError: a field is missing or of the wrong kind."""
-        return cls(
-            points=section.integer("points"),
-            side=section.integer("side"),
-            low=section.number("low"),
-            high=section.number("high"),
-            margin=section.number("margin"),
-            eye_corners=section.integers("eye_corners"),
-            threshold=section.number("threshold"),
-            settled=section.number("settled"),
-            passes=section.integer("passes"),
-        )
+        return section.record(cls)
 
 
 @dataclass(frozen=True)
@@ -113,14 +90,8 @@ class FaceSpec:
     @classmethod
     def read(cls, root: Section) -> FaceSpec:
         """Raises PackError: a field is missing or of the wrong kind."""
-        face = root.section("face")
-        return cls(
+        return root.section("face").record(
+            cls,
             detector=DetectorSpec.read(root.section("detector")),
             landmarks=LandmarksSpec.read(root.section("landmarks")),
-            outline=face.integers("outline"),
-            box_factor=face.number("box_factor"),
-            least_side=face.integer("least_side"),
-            cheeks=face.integers("cheeks"),
-            greatest_yaw=face.number("greatest_yaw"),
-            most_outside=face.number("most_outside"),
         )

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PackError
+from .section import Section
 
 FORMAT = 1
 """The manifest format that this version reads."""
@@ -69,80 +70,6 @@ class Preset:
 
     size: int
     generator: str
-
-
-class Section:
-    """One JSON object of the manifest, read field by field; errors name the path of the field."""
-
-    def __init__(self, data: Any, path: str) -> None:
-        if not isinstance(data, dict):
-            raise PackError(f"{path} must be an object; the pack's manifest is damaged or of another format")
-        self.data: dict[str, Any] = data
-        self.path = path
-
-    def fail(self, name: str, wanted: str) -> PackError:
-        return PackError(f"{self.path}.{name} must be {wanted}; the pack's manifest is damaged or of another format")
-
-    def __contains__(self, name: str) -> bool:
-        return self.data.get(name) is not None
-
-    def _get(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
-        value = self.data.get(name)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise self.fail(name, wanted)
-        return value
-
-    def text(self, name: str) -> str:
-        value: str = self._get(name, str, "text")
-        return value
-
-    def integer(self, name: str) -> int:
-        value: int = self._get(name, int, "a whole number")
-        return value
-
-    def size(self, name: str) -> int:
-        value = self.integer(name)
-        if value <= 0:
-            raise self.fail(name, "a whole number above 0")
-        return value
-
-    def number(self, name: str) -> float:
-        return float(self._get(name, (int, float), "a number"))
-
-    def flag(self, name: str) -> bool:
-        value: bool = self._get(name, bool, "true or false")
-        return value
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        return tuple(float(v) for v in self._list(name, (int, float), "a list of numbers"))
-
-    def integers(self, name: str) -> tuple[int, ...]:
-        return tuple(self._list(name, int, "a list of whole numbers"))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        return tuple(self._list(name, str, "a list of texts"))
-
-    def _list(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> list[Any]:
-        value = self.data.get(name)
-        if not isinstance(value, list) or not all(isinstance(v, kinds) for v in value):
-            raise self.fail(name, wanted)
-        return value
-
-    def section(self, name: str) -> Section:
-        return Section(self.data.get(name), f"{self.path}.{name}")
-
-    def optional(self, name: str) -> Section | None:
-        return self.section(name) if name in self else None
-
-    def sections(self, name: str) -> dict[str, Section]:
-        inner = self.section(name)
-        return {key: Section(value, f"{inner.path}.{key}") for key, value in inner.data.items()}
-
-    def choice(self, name: str, *allowed: str) -> str:
-        value = self.text(name)
-        if value not in allowed:
-            raise self.fail(name, "one of " + ", ".join(allowed))
-        return value
 
 
 def _tensors(section: Section, name: str) -> dict[str, Tensor]:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PackError
-from .manifest import Manifest, ModelSpec, Section, read_manifest
+from .manifest import Manifest, ModelSpec, read_manifest
 from .places import MANIFEST
+from .section import Section
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PackError
-from .manifest import FORMAT, Manifest, Section, parse_manifest, read_json
+from .manifest import FORMAT, Manifest, parse_manifest, read_json
 from .names import check_file_name, check_word
 from .places import revision_folder
+from .section import Section
 
 VARIABLE = "TALKREEL_REGISTRY"
 """Environment variable: a registry file instead of the shipped one."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PackError
-from .manifest import Section
 from .pack import Pack
+from .section import Section
 
 F32 = NDArray[np.float32]
 
@@ -69,17 +69,8 @@ class SpeechSpec:
         schedule = pack.floats(s.text("schedule"))
         if len(schedule) != 2 * (s.integer("steps") + 1):
             raise s.fail("schedule", "a file with (steps + 1) x 2 floats")
-        return cls(
-            encoder=s.text("encoder"),
-            denoiser=s.text("denoiser"),
-            sample_rate=s.integer("sample_rate"),
-            fps=s.number("fps"),
-            window_frames=s.integer("window_frames"),
-            previous_frames=frames,
-            reflect_pads=s.integers("reflect_pads"),
-            motion_size=motion,
-            audio_size=audio,
-            guidance=s.number("guidance"),
+        return s.record(
+            cls,
             alpha=schedule.reshape(-1, 2)[:, 0].copy(),
             alpha_bar=schedule.reshape(-1, 2)[:, 1].copy(),
             **tables,
@@ -171,11 +162,7 @@ class DrivingSpec:
             name: s.choice(name, "relative", "offset", "absolute")
             for name in ("rotation", "expression", "scale", "translation", "lip_rule")
         }
-        return cls(
-            expression_frame=s.choice("expression_frame", "camera", "head"),
-            lip_points=s.integers("lip_points"),
-            **rules,
-        )
+        return s.record(cls, expression_frame=s.choice("expression_frame", "camera", "head"), **rules)
 
     def check(self, keypoints: int) -> None:
         """Raises PackError: a lip point is not among the keypoints."""
@@ -208,11 +195,8 @@ class SourceSpec:
     def read(cls, pack: Pack) -> SourceSpec:
         s = pack.section("source")
         bins = s.optional("pose_bins")
-        return cls(
-            model=s.text("model"),
-            input=s.choice("input", "landmarks", "image"),
-            keypoints=s.integer("keypoints"),
-            bins=PoseBins(bins.number("step"), bins.number("offset")) if bins else None,
+        return s.record(
+            cls, input=s.choice("input", "landmarks", "image"), bins=bins.record(PoseBins) if bins else None
         )
 
 
@@ -235,13 +219,7 @@ class KeyFrameSpec:
     @classmethod
     def read(cls, pack: Pack) -> KeyFrameSpec:
         s = pack.section("key_frames")
-        return cls(
-            fps=s.number("fps"),
-            extra_percentile=s.number("extra_percentile"),
-            extra_gap=s.number("extra_gap_seconds"),
-            greatest_miss=s.number("greatest_miss"),
-            chunk=s.integer("chunk"),
-        )
+        return s.record(cls, extra_gap=s.number("extra_gap_seconds"))
 
 
 @dataclass(frozen=True)
@@ -261,12 +239,4 @@ class CheckSpec:
 
     @classmethod
     def read(cls, pack: Pack) -> CheckSpec:
-        s = pack.section("checks")
-        return cls(
-            points=s.integer("points"),
-            samples=s.integer("samples"),
-            least_variance=s.number("least_variance"),
-            extreme=s.number("extreme"),
-            first_jump=s.number("first_jump"),
-            jump=s.number("jump"),
-        )
+        return pack.section("checks").record(cls)

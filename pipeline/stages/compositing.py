@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..packs.manifest import Section
+from ..packs.section import Section
 from ..values import F32, U8, Crop, Portrait
 
 # The mask is worked out at this many points across the seam at least, or a narrow turned seam would show steps.

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.errors import PackError
 from pipeline.faces.crop import CropSpec, face_crop, in_crop_units
-from pipeline.packs.manifest import Section
+from pipeline.packs.section import Section
 
 SPEC = CropSpec(2.0, -0.1, 512, outline=(0, 1, 2, 3), right_eye=(4, 5), left_eye=(6, 7), mouth_corners=(8, 9))
 POINTS = np.array(

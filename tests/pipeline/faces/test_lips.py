@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.errors import PackError
 from pipeline.faces.lips import LipSpec, lip_ratio
-from pipeline.packs.manifest import Section
+from pipeline.packs.section import Section
 from pipeline.values import Portrait
 
 SPEC = LipSpec(inner=(13, 14), corners=(61, 291), open_from=0.03)

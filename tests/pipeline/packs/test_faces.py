@@ -9,8 +9,8 @@ import pytest
 from pipeline.errors import PackError
 from pipeline.faces.spec import FaceSpec
 from pipeline.packs.faces.authoring import free_shapes
-from pipeline.packs.manifest import Section
 from pipeline.packs.pack import Pack
+from pipeline.packs.section import Section
 
 
 def test_every_file_has_its_hash_and_licence(faces_pack: Pack) -> None:

@@ -10,7 +10,7 @@ from pipeline.errors import PackError
 from pipeline.faces.crop import CropSpec
 from pipeline.faces.finder import FaceFinder
 from pipeline.faces.sampling import square
-from pipeline.packs.manifest import Section
+from pipeline.packs.section import Section
 from pipeline.stages.compositing import Compositor, SeamSpec
 from pipeline.stages.portrait import prepare_portrait
 from pipeline.values import Portrait
