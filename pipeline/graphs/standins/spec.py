@@ -30,6 +30,8 @@ class Spec:
     """Channels of the features that are sampled once a keypoint to find the motion."""
     hourglass_channels: int = 32
     """Channels of the hourglass's output; its level i has 2 ** (i + 1) times as many."""
+    mask_kernel: int = 7
+    """Side of the convolution that makes the mask; two fifths of the warping half's work at 7."""
     warped_channels: int = 256
     """Channels of the warped features handed from the warping half to the SPADE half."""
     spade_channels: int = 512

@@ -95,7 +95,8 @@ def _candidates(writer: GraphWriter, spec: Spec, feature: str, driving: str, sou
 def _deformation(writer: GraphWriter, spec: Spec, x: str, channels: int, grids: str) -> tuple[str, str]:
     """The mean of the grids under the predicted mask, [1, D, H, W, 3], and the occlusion, [1, 1, H, W] in 0..1."""
     flat = channels * spec.depth
-    mask = writer.conv(x, "warping/mask", (channels, spec.keypoints + 1), (7, 7, 7), gain=MASK_GAIN)
+    kernel = (spec.mask_kernel,) * 3
+    mask = writer.conv(x, "warping/mask", (channels, spec.keypoints + 1), kernel, gain=MASK_GAIN)
     x = writer.node("Reshape", x, writer.integers(1, -1, spec.size, spec.size), allowzero=1)
     mask = writer.node("Softmax", mask, axis=1)
     occlusion = writer.conv(x, "warping/occlusion", (flat, 1), (7, 7), gain=RELU, bias=1.0)
