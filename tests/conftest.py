@@ -79,3 +79,11 @@ def prepare(face_finder: FaceFinder, crop_spec: CropSpec) -> Prepare:
 def sample(prepare: Prepare, sample_portrait_path: Path) -> Portrait:
     """The sample portrait after stage 2."""
     return prepare(sample_portrait_path)
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Pack:
+    """The published pack's stand-in with narrow networks; not to be changed."""
+    from pipeline.packs.standins import write_pack
+
+    return Pack.open(write_pack(tmp_path_factory.mktemp("published") / "timeline-studio", small=True))

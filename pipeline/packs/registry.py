@@ -1,6 +1,6 @@
 """Known packs, and where their files come from. They are data: registry.json, or a file that the user names.
 
-An entry is a pack's manifest with a section `source`:
+An entry is a pack's manifest with a section `origin`:
 
 - `hub` and `revision`: a repository of the Hugging Face hub and its commit; or `url`: the address of a folder.
 - `parts`: for a file that is stored in pieces, their endings in order: `<file>.part-<ending>`.
@@ -81,7 +81,7 @@ class Entry:
 
 
 def read_entry(root: Section, default_url: str | None = None) -> Entry:
-    """Check an entry. `default_url`: where the files are when it has no section `source`.
+    """Check an entry. `default_url`: where the files are when it has no section `origin`.
 
     Raises:
         PackError: a field is missing or of the wrong kind, a name is not safe, no source.
@@ -97,11 +97,11 @@ def read_entry(root: Section, default_url: str | None = None) -> Entry:
 
 
 def _read_source(root: Section, manifest: Manifest, default_url: str | None) -> Source:
-    if "source" not in root:
+    if "origin" not in root:
         if default_url is None:
-            raise root.fail("source", "an object with hub and revision, or url")
+            raise root.fail("origin", "an object with hub and revision, or url")
         return Source(None, None, default_url, {})
-    s = root.section("source")
+    s = root.section("origin")
     parts = {}
     for file in s.section("parts").data if "parts" in s else {}:
         endings = s.section("parts").texts(file)

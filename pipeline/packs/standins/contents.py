@@ -7,7 +7,7 @@ from functools import partial
 
 from onnx import ModelProto
 
-from ...graphs.standins import SeededWeights, generator, spade_part, warping_part
+from ...graphs.standins import SeededWeights, WeightSource, generator, spade_part, warping_part
 from . import networks, speech, tables
 from .generators import appearance_extractor, web_generator
 from .widths import Widths
@@ -15,9 +15,13 @@ from .widths import Widths
 Make = Callable[[], ModelProto | bytes]
 
 
-def contents(widths: Widths, seed: int) -> dict[str, dict[str, Make]]:
-    """For each pack by name, each of its files by name: a function that makes it."""
-    weights = SeededWeights(seed)
+def contents(widths: Widths, seed: int, weights: WeightSource | None = None) -> dict[str, dict[str, Make]]:
+    """For each pack by name, each of its files by name: a function that makes it.
+
+    Args:
+        seed: of tables and, unless `weights` are given, of the networks.
+    """
+    weights = weights or SeededWeights(seed)
     joyvasa, liveportrait = "joyvasa/joyvasa-", "liveportrait-webgpu/liveportrait-"
     return {
         "timeline-studio": {

@@ -23,7 +23,7 @@ class Widths:
     stitching: tuple[int, int, int] = (128, 128, 64)
 
 
-PUBLISHED = Widths(FULL, BASE, extractor=(4096, 5650), landmarks=(4096, 5300))
+PUBLISHED = Widths(FULL, BASE, extractor=(4096, 5650), landmarks=(4096, 5830))
 
 # The volume and the picture keep their sizes, so only channels can shrink.
 REDUCED = Widths(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..pack import MANIFEST
+from ..places import MANIFEST
 from ..registry import SHIPPED_REGISTRY
 from .contents import contents
 from .widths import PUBLISHED, REDUCED
@@ -64,7 +64,7 @@ def write_hub(
     data = json.loads(registry.read_text("utf-8"))
     for name in names:
         entry = data["packs"][name]
-        source = entry["source"]
+        source = entry["origin"]
         place = root / source["hub"] / "resolve" / source["revision"]
         parts: dict[str, list[str]] = source.get("parts", {})
         for file, content in _make(name, entry, small, seed, on_file):

@@ -91,7 +91,7 @@ def entry(**changes: Any) -> dict[str, Any]:
         "licence": {"summary": "MIT", "commercial_use": True},
         "files": {"a/b.bin": {"bytes": 3, "sha256": "0" * 64, "licence": "MIT", "provenance": "here"}},
         "models": {},
-        "source": {"hub": "someone/some", "revision": "abc", "parts": {"a/b.bin": ["aa", "ab"]}},
+        "origin": {"hub": "someone/some", "revision": "abc", "parts": {"a/b.bin": ["aa", "ab"]}},
     }
     return {key: value for key, value in (made | changes).items() if value is not None}
 
@@ -124,11 +124,11 @@ def test_files_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> Non
         ({"name": "other"}, "name must be 'tiny'"),
         ({"revision": "../r"}, "revision of pack tiny"),
         ({"revision": ".hidden"}, "revision of pack tiny"),
-        ({"source": None}, "source must be"),
-        ({"source": {}}, r"source\.url must be"),
-        ({"source": {"hub": "a/b"}}, r"source\.revision must be"),
-        ({"source": {"url": "http://x/", "parts": {"none.bin": ["aa"]}}}, r"parts\.none\.bin must be"),
-        ({"source": {"url": "http://x/", "parts": {"a/b.bin": ["/../aa"]}}}, "ending"),
+        ({"origin": None}, "origin must be"),
+        ({"origin": {}}, r"origin\.url must be"),
+        ({"origin": {"hub": "a/b"}}, r"origin\.revision must be"),
+        ({"origin": {"url": "http://x/", "parts": {"none.bin": ["aa"]}}}, r"parts\.none\.bin must be"),
+        ({"origin": {"url": "http://x/", "parts": {"a/b.bin": ["/../aa"]}}}, "ending"),
         ({"files": {"a": {"bytes": 1, "sha256": "12", "licence": "MIT", "provenance": "x"}}}, "SHA-256"),
         ({"format": 2}, "has format 2"),
     ],
