@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         OutputError,
         PackError,
         PortraitError,
+        ProviderError,
         RuntimeMissingError,
         SettingsError,
         SeveralFacesError,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .packs.store import open_pack
     from .render import render
     from .report import Report
-    from .runtime.session import RuntimeOptions
+    from .runtime.options import RuntimeOptions
     from .settings import Settings
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Pack",
     "PackError",
     "PortraitError",
+    "ProviderError",
     "Report",
     "RuntimeMissingError",
     "RuntimeOptions",
@@ -57,7 +59,7 @@ __all__ = [
 _ELSEWHERE = {
     "Pack": ".packs.pack",
     "Report": ".report",
-    "RuntimeOptions": ".runtime.session",
+    "RuntimeOptions": ".runtime.options",
     "Settings": ".settings",
     "open_pack": ".packs.store",
     "render": ".render",

@@ -13,6 +13,7 @@ TalkreelError
 │   └── GraphError             an ONNX graph cannot be read or rewritten
 ├── RuntimeMissingError        no onnxruntime is installed                 exit 1
 ├── ModelError                 a model did not load or run                 exit 1
+├── ProviderError              no stated provider ran a model, or in part  exit 1
 ├── FirstFrameError            the first frame stayed bad                  exit 1
 ├── ProofError                 a rewritten graph breaks a stated bound     exit 1
 └── FilmError                  encoding or muxing failed                   exit 1
@@ -96,6 +97,10 @@ class RuntimeMissingError(TalkreelError):
 
 class ModelError(TalkreelError):
     """A model did not load, or failed while running."""
+
+
+class ProviderError(TalkreelError):
+    """No stated execution provider ran a model; or where no fall-back is allowed, the first one did not run all."""
 
 
 class FirstFrameError(TalkreelError):

@@ -15,7 +15,7 @@ from .packs.pack import Pack
 from .packs.store import DEFAULT_PACK, open_pack
 from .prefetch import prefetched
 from .report import Report, peak_memory
-from .runtime.session import RuntimeOptions
+from .runtime.options import RuntimeOptions
 from .settings import Settings
 from .stages.film import write_film
 from .stages.film_format import segment_ranges

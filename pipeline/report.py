@@ -14,6 +14,8 @@ from importlib import metadata
 from typing import Any
 
 from .packs.pack import Pack
+from .runtime.places import Fall, Place
+from .runtime.session import Model
 from .settings import Settings
 from .stages.film import FilmFacts
 from .stages.film_format import FilmFormat
@@ -24,11 +26,26 @@ SYNTHETIC_NOTE = "This video is synthetic: a still portrait animated from a voic
 
 @dataclass
 class StageRecord:
-    """One stage: seconds spent in it (stages overlap, so they may sum to more than the whole), and the
-    execution provider where a model ran."""
+    """One stage.
+
+    `seconds`: spent in it; stages overlap, so they may sum to more than the whole. Where models ran: `provider`, the
+    execution provider of the last; `rungs` of the ladder, in the order of their use; `elsewhere`, the nodes that ran
+    on another provider, by model; `falls`, what failed on rungs above.
+    """
 
     seconds: float = 0.0
     provider: str | None = None
+    rungs: list[str] = field(default_factory=list)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    falls: list[Fall] = field(default_factory=list)
+
+    def ran_at(self, place: Place) -> None:
+        """A model ran there."""
+        self.provider = place.rung.provider
+        self.rungs = list(dict.fromkeys((*self.rungs, str(place.rung))))
+        self.falls = list(dict.fromkeys((*self.falls, *place.falls)))
+        if place.placement is not None and place.placement.elsewhere:
+            self.elsewhere[place.model] = str(place.placement)
 
 
 @dataclass
@@ -115,16 +132,21 @@ class Report:
         """Size, rate, durations, and how far the sound begins after the picture."""
         self.film = {"width": film.width, "height": film.height, "fps": str(film.fps), **asdict(facts)}
 
+    def falls(self) -> list[Fall]:
+        """What failed on rungs of the ladder, each once."""
+        return list(dict.fromkeys(fall for stage in self.stages.values() for fall in stage.falls))
+
     def film_metadata(self) -> dict[str, str]:
         """Tags of the film."""
         return {"SYNTHETIC": self.synthetic} if self.synthetic else {}
 
     @contextmanager
-    def timing(self, stage: str, provider: str | None = None) -> Iterator[None]:
-        """Add the time spent inside to a stage."""
+    def timing(self, stage: str, *models: Model) -> Iterator[None]:
+        """Add the time spent inside to a stage, and where its models run."""
         with self._lock:
             record = self.stages.setdefault(stage, StageRecord())
-            record.provider = provider or record.provider
+            for model in models:
+                record.ran_at(model.place)
         start = time.perf_counter()
         try:
             yield

@@ -26,7 +26,8 @@ from .packs.store import FACES_PACK, open_pack
 from .prefetch import mapped
 from .report import Report
 from .runtime.models import Models
-from .runtime.session import Model, RuntimeOptions
+from .runtime.options import RuntimeOptions
+from .runtime.session import Model
 from .settings import Settings
 from .stages.appearance import close_mouth, extract_appearance, find_source
 from .stages.checks import checked_key_frames
@@ -71,7 +72,7 @@ class Studio:
     @cached_property
     def finder(self) -> FaceFinder:
         """Face detector and landmark model, the same for every pack."""
-        return FaceFinder.open(open_pack(FACES_PACK), self.options)
+        return FaceFinder.open(open_pack(FACES_PACK), self.models.ladder)
 
     def terminate(self) -> None:
         """End a model's run that is under way, from another thread; it raises ModelError there."""
@@ -93,7 +94,7 @@ class Studio:
 
     def prepare_portrait(self, source: Path | BinaryIO, settings: Settings, report: Report) -> Portrait:
         """Stage 2."""
-        with report.timing("portrait", self.finder.landmarks.provider):
+        with report.timing("portrait", self.finder.detector, self.finder.landmarks):
             return prepare_portrait(
                 source,
                 self.finder,
@@ -108,7 +109,7 @@ class Studio:
     ) -> Motion:
         """Stage 3."""
         encoder, denoiser = self.models.get(self.speech.encoder), self.models.get(self.speech.denoiser)
-        with report.timing("motion", denoiser.provider):
+        with report.timing("motion", encoder, denoiser):
             return make_motion(
                 sound,
                 encoder,
@@ -124,7 +125,7 @@ class Studio:
     def make_appearance(self, portrait: Portrait, report: Report) -> Appearance:
         """Stage 4."""
         model, extractor = self.models.get(self.source.model), self.models.get("appearance")
-        with report.timing("appearance", extractor.provider):
+        with report.timing("appearance", model, extractor):
             source = find_source(portrait, model, self.source)
             ratio = self._open_mouth(portrait)
             if ratio and LIP_CLOSING in self.models:
@@ -234,7 +235,7 @@ class Scene:
         """
 
         def rendered(points: F32, model: Model) -> F32:
-            with report.timing("generator", model.provider):
+            with report.timing("generator", model):
                 return generate(self.appearance, points, model)
 
         def first_try(frame: int) -> tuple[int, F32, F32]:

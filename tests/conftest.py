@@ -16,7 +16,8 @@ from pipeline.packs.pack import Pack
 from pipeline.packs.places import MANIFEST
 from pipeline.packs.section import Section
 from pipeline.packs.store import DEFAULT_PACK, FACES_PACK, SHIPPED, open_pack
-from pipeline.runtime.session import RuntimeOptions
+from pipeline.runtime.ladder import Ladder
+from pipeline.runtime.options import RuntimeOptions
 from pipeline.values import Portrait
 from tests.portraits import Prepare
 from tests.redis_server import redis_binary
@@ -55,7 +56,7 @@ def faces_pack() -> Pack:
 
 @pytest.fixture(scope="session")
 def face_finder(faces_pack: Pack) -> FaceFinder:
-    return FaceFinder.open(faces_pack, RuntimeOptions(threads=2))
+    return FaceFinder.open(faces_pack, Ladder(RuntimeOptions(threads=2)))
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.runtime.places import Place
+from pipeline.runtime.providers import CPU
+
 
 class FakeModel:
     """A model that is a function of its named inputs; counts its runs."""
 
-    provider = "FakeExecutionProvider"
+    place = Place("fake.onnx", CPU)
 
     def __init__(self, function: Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]], side: int = 256) -> None:
         self.function = function

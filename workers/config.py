@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pipeline.runtime.session import cores_allowed
+from pipeline.runtime.options import cores_allowed
 
 QUEUES = ("media", "motion", "render", "encode")
 """One kind of work each, so that a fleet can give GPUs to `render` and cores to `encode`. One worker may

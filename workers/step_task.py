@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from pipeline.packs.store import open_pack
-from pipeline.runtime.session import RuntimeOptions
+from pipeline.runtime.options import RuntimeOptions
 from pipeline.studio import Studio
 
 from .app import app

@@ -15,7 +15,8 @@ from ..errors import TalkreelError
 from ..machine import cpu_name, memory_bytes
 from ..packs.store import open_pack, shipped_packs
 from ..report import version_of, versions
-from ..runtime.session import RuntimeOptions, onnxruntime
+from ..runtime.library import onnxruntime
+from ..runtime.options import RuntimeOptions
 
 ENCODERS = ("libvpx-vp9", "libopus")
 """What a film needs; PyAV's wheels bring both."""

@@ -11,7 +11,7 @@ from ..errors import OutputError, SettingsError
 from ..packs.store import DEFAULT_PACK
 from ..render import check_output, render
 from ..report import Report
-from ..runtime.session import RuntimeOptions
+from ..runtime.options import RuntimeOptions
 from ..settings import FRAMES, Settings, parse_background
 from ..stages.film_format import exact_fps
 from .progress import StageProgress

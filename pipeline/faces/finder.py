@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import Box
 from ..packs.pack import Pack
-from ..runtime.session import Model, RuntimeOptions, Session
+from ..runtime.ladder import Ladder
+from ..runtime.session import Model, Session
 from ..values import U8
 from .detector import Candidate, detect, finer_scales, shared, usual_scales
 from .landmarks import F64, find_landmarks
@@ -47,14 +48,14 @@ class FaceFinder:
     spec: FaceSpec
 
     @classmethod
-    def open(cls, pack: Pack, options: RuntimeOptions) -> FaceFinder:
+    def open(cls, pack: Pack, ladder: Ladder) -> FaceFinder:
         """Load both models of a faces pack.
 
         Raises:
-            PackError, ModelError, RuntimeMissingError: see Session.
+            PackError, ModelError, ProviderError, RuntimeMissingError: see Session.
         """
         specs = pack.manifest.model("detector"), pack.manifest.model("landmarks")
-        detector, landmarks = (Session(pack.model_path(spec), spec, options) for spec in specs)
+        detector, landmarks = (Session(pack.model_path(spec), spec, ladder) for spec in specs)
         return cls(detector, landmarks, FaceSpec.read(pack.manifest.root))
 
     def find(self, picture: U8) -> list[Face]:

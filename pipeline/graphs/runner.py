@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphError, ModelError
-from ..runtime.session import onnxruntime
+from ..runtime.library import onnxruntime
 from .feeds import Array, Feeds, Signature
 from .lower.rank import SHAPES_KEY
 

@@ -43,9 +43,9 @@ class Tensor:
     shape: tuple[int | None, ...]
     dtype: str
 
-    def zeros(self) -> NDArray[np.generic]:
-        """An array of its kind; a free side is 1."""
-        return np.zeros([side or 1 for side in self.shape], self.dtype)
+    def zeros(self, free: int = 1) -> NDArray[np.generic]:
+        """An array of its kind. `free`: length of free sides; that of the leading one is 1."""
+        return np.zeros([side or (free if axis else 1) for axis, side in enumerate(self.shape)], self.dtype)
 
 
 @dataclass(frozen=True)

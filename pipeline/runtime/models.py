@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..packs.pack import Pack
-from .session import Model, RuntimeOptions, Session
+from .ladder import Ladder
+from .options import RuntimeOptions
+from .session import Model, Session
 
 
 class Models:
@@ -14,7 +16,7 @@ class Models:
 
     def __init__(self, pack: Pack, options: RuntimeOptions) -> None:
         self.pack = pack
-        self.options = options
+        self.ladder = Ladder(options)
         self._sessions: dict[tuple[str, str | None], Model] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -30,7 +32,7 @@ class Models:
         key = (name, variant)
         if key not in self._sessions:
             spec = self.pack.manifest.model(name)
-            self._sessions[key] = Session(self.pack.model_path(spec, variant), spec, self.options)
+            self._sessions[key] = Session(self.pack.model_path(spec, variant), spec, self.ladder)
         return self._sessions[key]
 
     def terminate(self) -> None:

@@ -16,6 +16,8 @@ import pytest
 from pipeline import FirstFrameError, OutputError, PackError, RuntimeOptions, Settings, SoundError, open_pack, render
 from pipeline.render import check_output
 from pipeline.runtime.models import Models
+from pipeline.runtime.places import Place
+from pipeline.runtime.providers import CPU
 from pipeline.runtime.session import Array, Model
 from pipeline.studio import Studio
 
@@ -157,7 +159,7 @@ class Faulty:
         self.always = always
         self.runs = 0
 
-    provider = "CPUExecutionProvider"
+    place = Place("fake.onnx", CPU)
 
     def side(self, role: str) -> int:
         return self.model.side(role)

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.report import Report, versions
 from pipeline.values import Crop, Portrait, Repair
+from tests.fakes import FakeModel
 
 
 def test_repairs_are_listed_by_kind_and_frame() -> None:
@@ -21,10 +22,10 @@ def test_repairs_are_listed_by_kind_and_frame() -> None:
 def test_time_in_a_stage_adds_up() -> None:
     report = Report()
     for _ in range(2):
-        with report.timing("generator", "CPUExecutionProvider"):
+        with report.timing("generator", FakeModel(dict)):
             pass
     stage = report.to_json()["stages"]["generator"]
-    assert stage["provider"] == "CPUExecutionProvider"
+    assert (stage["provider"], stage["rungs"], stage["falls"]) == ("CPUExecutionProvider", ["cpu"], [])
     assert stage["seconds"] > 0
 
 

@@ -17,7 +17,7 @@ from pipeline.graphs.model import load
 from pipeline.graphs.standins import SMALL, SeededWeights, generator, inputs
 from pipeline.packs.store import open_pack
 from pipeline.report import Report
-from pipeline.runtime.session import RuntimeOptions
+from pipeline.runtime.options import RuntimeOptions
 from pipeline.studio import Studio
 from pipeline.values import Portrait
 from tests.web.runtime import Found, Job, run_in_chromium

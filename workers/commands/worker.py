@@ -9,7 +9,7 @@ import os
 from pipeline.errors import SettingsError
 from pipeline.machine import memory_allowed
 from pipeline.packs.store import DEFAULT_PACK, open_pack
-from pipeline.runtime.session import cores_allowed
+from pipeline.runtime.options import cores_allowed
 
 from ..capacity import MOST_PROCESSES, Capacity
 from ..config import QUEUES

@@ -27,7 +27,8 @@ from pipeline.packs.embedded.authoring.guard import LID_GUARD, LIP_GUARD, MARGIN
 from pipeline.packs.embedded.authoring.windows import SLITS, STEP
 from pipeline.packs.embedded.authoring.writer import Graph
 from pipeline.packs.pack import Pack
-from pipeline.runtime.session import RuntimeOptions
+from pipeline.runtime.ladder import Ladder
+from pipeline.runtime.options import RuntimeOptions
 
 ROOT = Path(__file__).parents[3]
 PACK = ROOT / "pipeline" / "packs" / "embedded"
@@ -133,7 +134,7 @@ def psnr(a: F32, b: F32) -> float:
 
 @pytest.fixture(scope="module")
 def judge() -> Judge:
-    finder = FaceFinder.open(Pack.open(ROOT / "pipeline" / "packs" / "faces"), RuntimeOptions(threads=1))
+    finder = FaceFinder.open(Pack.open(ROOT / "pipeline" / "packs" / "faces"), Ladder(RuntimeOptions(threads=1)))
     return Judge(finder, session(ROOT / "tests" / "data" / "face_blendshapes.onnx"))
 
 

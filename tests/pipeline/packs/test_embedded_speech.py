@@ -16,7 +16,9 @@ from pipeline.packs.embedded.authoring.idle_motion import FPS, KERNELS
 from pipeline.packs.embedded.authoring.speech import build_speech_graphs
 from pipeline.packs.manifest import ModelSpec, Tensor
 from pipeline.packs.specs import MotionLayout, MotionPart, SpeechSpec
-from pipeline.runtime.session import RuntimeOptions, Session
+from pipeline.runtime.ladder import Ladder
+from pipeline.runtime.options import RuntimeOptions
+from pipeline.runtime.session import Session
 from pipeline.stages.motion import make_motion
 from pipeline.values import Motion, Sound
 
@@ -37,7 +39,7 @@ def model(
 ) -> Session:
     role, name, shape = output
     spec = ModelSpec(file, {r: Tensor(*t) for r, t in inputs.items()}, {role: Tensor(name, shape, "float32")}, {})
-    return Session(PACK / file, spec, RuntimeOptions(threads=1))
+    return Session(PACK / file, spec, Ladder(RuntimeOptions(threads=1)))
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,11 @@ from pipeline.errors import ModelError, PackError, RuntimeMissingError
 from pipeline.packs.embedded.authoring.writer import Graph
 from pipeline.packs.manifest import ModelSpec, Tensor
 from pipeline.packs.store import open_pack
+from pipeline.runtime.ladder import Ladder
 from pipeline.runtime.models import Models
-from pipeline.runtime.session import RuntimeOptions, Session
+from pipeline.runtime.options import RuntimeOptions
+from pipeline.runtime.providers import CPU
+from pipeline.runtime.session import Session
 
 SPEC = ModelSpec(
     "double.onnx",
@@ -36,36 +39,36 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_runs_by_role(path: Path) -> None:
-    session = Session(path, SPEC, OPTIONS)
+    session = Session(path, SPEC, Ladder(OPTIONS))
     outputs = session.run({"value": np.array([[1, 2, 3]], np.float32)})
     np.testing.assert_array_equal(outputs["result"], [[2, 4, 6]])
-    assert session.provider == "CPUExecutionProvider"
+    assert session.place.rung == CPU
     assert session.side("value") == 3
 
 
 def test_wrong_name_and_wrong_shape_are_pack_errors(path: Path) -> None:
     with pytest.raises(PackError, match="no input 'z'"):
-        Session(path, replace(SPEC, inputs={"value": Tensor("z", (1, 3), "float32")}), OPTIONS)
+        Session(path, replace(SPEC, inputs={"value": Tensor("z", (1, 3), "float32")}), Ladder(OPTIONS))
     with pytest.raises(PackError, match="shape"):
-        Session(path, replace(SPEC, outputs={"result": Tensor("y", (1, 4), "float32")}), OPTIONS)
+        Session(path, replace(SPEC, outputs={"result": Tensor("y", (1, 4), "float32")}), Ladder(OPTIONS))
 
 
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "bad.onnx").write_bytes(b"not a model")
     with pytest.raises(ModelError, match=r"bad\.onnx does not load"):
-        Session(tmp_path / "bad.onnx", SPEC, OPTIONS)
+        Session(tmp_path / "bad.onnx", SPEC, Ladder(OPTIONS))
 
 
 def test_a_failing_run_is_one_line(path: Path) -> None:
     with pytest.raises(ModelError, match="failed while running") as caught:
-        Session(path, SPEC, OPTIONS).run({"value": np.zeros((2, 5), np.float32)})
+        Session(path, SPEC, Ladder(OPTIONS)).run({"value": np.zeros((2, 5), np.float32)})
     assert "\n" not in str(caught.value)
 
 
 def test_without_onnxruntime_the_extra_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(RuntimeMissingError, match=r"talkreel\[cpu\]"):
-        Session(path, SPEC, OPTIONS)
+        Session(path, SPEC, Ladder(OPTIONS))
 
 
 def test_a_build_that_does_not_import_is_not_called_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +80,7 @@ def test_a_build_that_does_not_import_is_not_called_missing(path: Path, monkeypa
     monkeypatch.delitem(sys.modules, "onnxruntime")
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(RuntimeMissingError, match=r"does not load.*libcudart"):
-        Session(path, SPEC, OPTIONS)
+        Session(path, SPEC, Ladder(OPTIONS))
 
 
 def test_where_the_system_knows_no_cpuset_all_cores_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +106,7 @@ def test_a_run_can_be_ended_from_another_thread(tmp_path: Path) -> None:
         wide = (wide * 1.0001).abs() + 0.0001
     graph.output("y", wide.mean(0, 2).reshape(1, 3), [1, 3])
     graph.save(tmp_path / "long.onnx")
-    session = Session(tmp_path / "long.onnx", SPEC, OPTIONS)
+    session = Session(tmp_path / "long.onnx", SPEC, Ladder(OPTIONS))
     started = threading.Event()
     failures: list[ModelError] = []
 

@@ -12,6 +12,8 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.packs.specs import MotionLayout, MotionPart, SpeechSpec
+from pipeline.runtime.places import Place
+from pipeline.runtime.providers import CPU
 from pipeline.stages.motion import make_motion
 from pipeline.stages.smoothing import smoothed
 from pipeline.values import Sound
@@ -40,7 +42,7 @@ def layout(size: int) -> MotionLayout:
 class Encoder:
     """Features = mean of each frame's samples; remembers what it was given."""
 
-    provider = "test"
+    place = Place("fake.onnx", CPU)
 
     def __init__(self) -> None:
         self.heard: list[np.ndarray] = []
@@ -56,7 +58,7 @@ class Encoder:
 class Denoiser:
     """x0 = `function(inputs)` [2, P + W, V]; remembers the inputs of step 1."""
 
-    provider = "test"
+    place = Place("fake.onnx", CPU)
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -111,7 +113,7 @@ def test_golden_windows_of_the_reference(golden: dict[str, np.ndarray], monkeypa
     monkeypatch.setattr("pipeline.stages.motion._normal", lambda random, spec: next(draws).astype(np.float32))
 
     class Features:
-        provider = "test"
+        place = Place("fake.onnx", CPU)
         windows = iter(g["audio"])
 
         def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,178 @@
+"""Execution providers by name: the rungs of the ladder that a user states.
+
+A rung is written `cuda`, `cuda:1` or `openvino:GPU`: a kind, and where it has several, a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import SettingsError
+from .builds import installed_builds, names_of
+from .library import onnxruntime
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One execution provider of ONNX Runtime.
+
+    `provider`: its name there. `build`: the distribution that brings it. `device_option`: the provider's option
+    that takes the device, None where it has only one; `numbered`: whether devices are numbers. `memory_option`: the
+    one that bounds its memory, in bytes. `options`: what it is always given; `{threads}` stands for the number of
+    threads. `session`: attributes of the session's options that it needs.
+    """
+
+    provider: str
+    build: str
+    device_option: str | None = None
+    numbered: bool = True
+    memory_option: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    session: Mapping[str, object] = field(default_factory=dict)
+
+
+KINDS: Mapping[str, Kind] = {
+    "cuda": Kind(
+        "CUDAExecutionProvider",
+        "onnxruntime-gpu",
+        "device_id",
+        memory_option="gpu_mem_limit",
+        # An exhaustive search picks convolutions by how long they took, so two processes would differ in rounding.
+        options={"cudnn_conv_algo_search": "HEURISTIC"},
+    ),
+    "tensorrt": Kind("TensorrtExecutionProvider", "onnxruntime-gpu", "device_id"),
+    "openvino": Kind(
+        "OpenVINOExecutionProvider",
+        "onnxruntime-openvino",
+        "device_type",
+        numbered=False,
+        # The model's own precision: a GPU would be given FP16 otherwise.
+        options={"num_of_threads": "{threads}", "precision": "ACCURACY"},
+    ),
+    "directml": Kind(
+        "DmlExecutionProvider", "onnxruntime-directml", "device_id", session={"enable_mem_pattern": False}
+    ),
+    "coreml": Kind("CoreMLExecutionProvider", "onnxruntime", options={"ModelFormat": "MLProgram"}),
+    "webgpu": Kind("WebGpuExecutionProvider", "onnxruntime-webgpu"),
+    "cpu": Kind("CPUExecutionProvider", "onnxruntime"),
+}
+"""What may stand before the colon."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One step of the ladder. `kind`: a key of `KINDS`. `device`: a number or a name, None for the first."""
+
+    kind: str
+    device: str | None = None
+
+    @property
+    def provider(self) -> str:
+        """As ONNX Runtime names it."""
+        return KINDS[self.kind].provider
+
+    def __str__(self) -> str:
+        return self.kind if self.device is None else f"{self.kind}:{self.device}"
+
+    def options(self, threads: int, memory: int | None = None) -> dict[str, str]:
+        """The provider's options.
+
+        Args:
+            threads: that a model may use. memory: bytes of the device that a session may use, None for no bound.
+        """
+        kind = KINDS[self.kind]
+        found = {name: value.format(threads=threads) for name, value in kind.options.items()}
+        if kind.device_option and self.device is not None:
+            found[kind.device_option] = self.device
+        if kind.memory_option and memory is not None:
+            found[kind.memory_option] = str(memory)
+        return found
+
+
+CPU = Rung("cpu")
+
+
+def parse_rungs(text: str) -> tuple[Rung, ...]:
+    """The rungs of a list such as `cuda:0,cpu`, whether or not they are installed.
+
+    Raises:
+        SettingsError: it names none, one that there is not, an impossible device, or one twice.
+    """
+    rungs = tuple(_rung(part.strip()) for part in text.split(",") if part.strip())
+    if not rungs:
+        raise SettingsError(f"providers {text!r} names none; give some of {', '.join(KINDS)}")
+    for rung in rungs:
+        if rungs.count(rung) > 1:
+            raise SettingsError(f"providers {text!r} names {rung} twice; name each once, best first")
+    return rungs
+
+
+def read_rungs(text: str) -> tuple[Rung, ...]:
+    """The rungs of a list such as `cuda:0,cpu`, all of them in the installed onnxruntime.
+
+    Raises:
+        SettingsError: see `parse_rungs`, or one is not in the installed build.
+        RuntimeMissingError: no onnxruntime.
+    """
+    rungs = parse_rungs(text)
+    here = installed_kinds()
+    for rung in rungs:
+        if rung.kind not in here:
+            raise SettingsError(
+                f"provider {rung.kind} is not in the installed onnxruntime ({_installed()}); give some of "
+                f"{', '.join(here)}, or {_cure(rung.kind)}"
+            )
+    return rungs
+
+
+def installed_kinds() -> list[str]:
+    """Kinds that the installed onnxruntime has, in the order of `KINDS`.
+
+    Raises:
+        RuntimeMissingError: no onnxruntime.
+    """
+    available = set(onnxruntime().get_available_providers())
+    return [name for name, kind in KINDS.items() if kind.provider in available]
+
+
+def default_rungs() -> tuple[Rung, ...]:
+    """What the installed build is for, then the CPU.
+
+    A build is chosen by installing it: onnxruntime-gpu stands for CUDA, onnxruntime-openvino for OpenVINO. TensorRT
+    is never chosen unasked, because it compiles each model for minutes; nor CoreML, which is in every build for
+    macOS and computes in lower precision.
+
+    Raises:
+        RuntimeMissingError: no onnxruntime.
+    """
+    best = [Rung(name) for name in installed_kinds() if name not in ("tensorrt", "coreml", "cpu")]
+    return (*best[:1], CPU)
+
+
+def _rung(text: str) -> Rung:
+    name, colon, device = text.partition(":")
+    kind = KINDS.get(name)
+    if kind is None:
+        raise SettingsError(f"provider {text!r} is unknown; give some of {', '.join(KINDS)}, best first")
+    if not colon:
+        return Rung(name)
+    if kind.device_option is None:
+        raise SettingsError(f"provider {text!r}: {name} has no devices to choose from; give {name}")
+    if kind.numbered and not (device.isascii() and device.isdecimal() and device == str(int(device))):
+        raise SettingsError(f"provider {text!r}: the device must be a number from 0, for instance {name}:0")
+    if not device:
+        raise SettingsError(f"provider {text!r} names no device; give {name}, or for instance {name}:GPU")
+    return Rung(name, device)
+
+
+def _installed() -> str:
+    return names_of(installed_builds()) or "of unknown origin"
+
+
+def _cure(kind: str) -> str:
+    build = KINDS[kind].build
+    builds = installed_builds()
+    if any(found.name == build for found in builds) and len(builds) == 1:
+        return f"a build of {build} for a system that has {kind}"
+    return f"install {build} in its place: pip uninstall -y {' '.join(b.name for b in builds)}; pip install {build}"
