@@ -9,6 +9,7 @@ from types import ModuleType
 TYPE_CHECKING = False  # as type checkers know it; `typing` itself takes longer to import than all else here
 if TYPE_CHECKING:
     from .errors import (
+        DownloadError,
         FaceTooSmallError,
         FilmError,
         FirstFrameError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 __all__ = [
+    "DownloadError",
     "FaceTooSmallError",
     "FilmError",
     "FirstFrameError",

@@ -12,6 +12,7 @@ TalkreelError
 │   ├── PackError              a pack is missing, damaged or of another format
 │   └── GraphError             an ONNX graph cannot be read or rewritten
 ├── RuntimeMissingError        no onnxruntime is installed                 exit 1
+├── DownloadError              a pack could not be fetched or written      exit 1
 ├── ModelError                 a model did not load or run                 exit 1
 ├── ProviderError              no stated provider ran a model, or in part  exit 1
 ├── FirstFrameError            the first frame stayed bad                  exit 1
@@ -93,6 +94,10 @@ class ProofError(TalkreelError):
 
 class RuntimeMissingError(TalkreelError):
     """No build of onnxruntime is installed, or a command's package does not load."""
+
+
+class DownloadError(TalkreelError):
+    """A pack's files could not be fetched or written: network, server, disk. Pulling again carries on."""
 
 
 class ModelError(TalkreelError):

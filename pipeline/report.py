@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from importlib import metadata
 from typing import Any
 
 from .packs.pack import Pack
@@ -20,6 +19,7 @@ from .settings import Settings
 from .stages.film import FilmFacts
 from .stages.film_format import FilmFormat
 from .values import Portrait, Repair
+from .versions import version_of
 
 SYNTHETIC_NOTE = "This video is synthetic: a still portrait animated from a voice recording by talkreel."
 
@@ -67,13 +67,6 @@ def versions() -> dict[str, str]:
         if (version := version_of(name)) != "not installed":
             found[name] = version
     return found
-
-
-def version_of(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def peak_memory() -> int:

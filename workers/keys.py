@@ -15,8 +15,8 @@ from typing import Any
 
 import pipeline
 from pipeline.packs.store import FACES_PACK, open_pack
-from pipeline.report import version_of
 from pipeline.settings import Settings
+from pipeline.versions import version_of
 
 from .order import Order
 

@@ -14,9 +14,10 @@ import av
 from ..errors import TalkreelError
 from ..machine import cpu_name, memory_bytes
 from ..packs.store import open_pack, shipped_packs
-from ..report import version_of, versions
+from ..report import versions
 from ..runtime.library import onnxruntime
 from ..runtime.options import RuntimeOptions
+from ..versions import version_of
 
 ENCODERS = ("libvpx-vp9", "libopus")
 """What a film needs; PyAV's wheels bring both."""

@@ -8,11 +8,17 @@ from .command import Command
 from .packs.info import InfoCommand
 from .packs.list import ListCommand
 from .packs.path import PathCommand
+from .packs.pull import PullCommand
+from .packs.remove import RemoveCommand
+from .packs.verify import VerifyCommand
 
 COMMANDS: dict[str, type[Command]] = {
     "list": ListCommand,
     "info": InfoCommand,
+    "pull": PullCommand,
+    "verify": VerifyCommand,
     "path": PathCommand,
+    "remove": RemoveCommand,
 }
 
 

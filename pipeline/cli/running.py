@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import RuntimeMissingError, TalkreelError
-from ..report import version_of
+from ..versions import version_of
 from .command import Command, find_commands, load_command
 
 

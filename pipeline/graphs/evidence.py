@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import OutputError
 from ..machine import cpu_name
-from ..report import version_of
+from ..versions import version_of
 from .audit import Audit
 from .comparison import Comparison, error_table
 from .lower.passes import Outcome

@@ -11,13 +11,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PackError
 from .section import Section
+
+if TYPE_CHECKING:  # whoever pulls a pack does not wait for numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 FORMAT = 1
 """The manifest format that this version reads."""
@@ -45,6 +46,8 @@ class Tensor:
 
     def zeros(self, free: int = 1) -> NDArray[np.generic]:
         """An array of its kind. `free`: length of free sides; that of the leading one is 1."""
+        import numpy as np
+
         return np.zeros([side or (free if axis else 1) for axis, side in enumerate(self.shape)], self.dtype)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import PackError
 from .manifest import Manifest, ModelSpec, read_manifest
-from .places import MANIFEST
+from .places import MANIFEST, packs_root
 from .section import Section
 
 
@@ -38,7 +38,7 @@ class Pack:
             size = path.stat().st_size if path.is_file() else None
             if size != entry.bytes:
                 state = "is missing" if size is None else f"has {size} bytes instead of {entry.bytes}"
-                raise PackError(f"pack {pack.name}: {path} {state}; fetch or install the pack again")
+                raise PackError(f"pack {pack.name}: {path} {state}; {pack._cure}")
         return pack
 
     @property
@@ -80,15 +80,23 @@ class Pack:
         """Hash every file.
 
         Raises:
-            PackError: a file's SHA-256 differs.
+            PackError: the SHA-256 of files differs; all are named.
         """
+        damaged = []
         for name, entry in self.manifest.files.items():
             with self.path(name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             if digest != entry.sha256:
-                raise PackError(
-                    f"pack {self.name}: {self.path(name)} is damaged (SHA-256 {digest[:12]}…); fetch it again"
-                )
+                damaged.append(f"{self.path(name)} is damaged (SHA-256 {digest[:12]}…)")
+        if damaged:
+            raise PackError(f"pack {self.name}: {', '.join(damaged)}; {self._cure}")
+
+    @property
+    def _cure(self) -> str:
+        """How its files come back."""
+        if self.folder.is_relative_to(packs_root()):
+            return f"fetch it again: talkreel pack pull {self.name}"
+        return "fetch or install the pack again"
 
     @cached_property
     def identity(self) -> str:

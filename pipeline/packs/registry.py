@@ -29,7 +29,7 @@ SHIPPED_REGISTRY = Path(__file__).with_name("registry.json")
 
 
 @dataclass(frozen=True)
-class Source:
+class Origin:
     """Where a pack's files are. Either `hub` ("owner/repository") with `revision`, or `url`, a folder's address or
     path; `parts`: endings of a file's pieces in order."""
 
@@ -51,10 +51,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Entry:
-    """A pack that can be pulled: its manifest, and the source of its files."""
+    """A pack that can be pulled: its manifest, and the origin of its files."""
 
     manifest: Manifest
-    source: Source
+    origin: Origin
 
     @property
     def name(self) -> str:
@@ -84,7 +84,7 @@ def read_entry(root: Section, default_url: str | None = None) -> Entry:
     """Check an entry. `default_url`: where the files are when it has no section `origin`.
 
     Raises:
-        PackError: a field is missing or of the wrong kind, a name is not safe, no source.
+        PackError: a field is missing or of the wrong kind, a name is not safe, no origin.
     """
     manifest = parse_manifest(root)
     check_word(manifest.name, "the pack's name")
@@ -93,14 +93,14 @@ def read_entry(root: Section, default_url: str | None = None) -> Entry:
         check_file_name(name, manifest.name)
         if file.bytes < 0 or len(file.sha256) != 64:
             raise PackError(f"{root.path}.files.{name} needs its bytes and its SHA-256; the manifest is damaged")
-    return Entry(manifest, _read_source(root, manifest, default_url))
+    return Entry(manifest, _read_origin(root, manifest, default_url))
 
 
-def _read_source(root: Section, manifest: Manifest, default_url: str | None) -> Source:
+def _read_origin(root: Section, manifest: Manifest, default_url: str | None) -> Origin:
     if "origin" not in root:
         if default_url is None:
             raise root.fail("origin", "an object with hub and revision, or url")
-        return Source(None, None, default_url, {})
+        return Origin(None, None, default_url, {})
     s = root.section("origin")
     parts = {}
     for file in s.section("parts").data if "parts" in s else {}:
@@ -109,8 +109,8 @@ def _read_source(root: Section, manifest: Manifest, default_url: str | None) -> 
             raise s.fail(f"parts.{file}", "a list of endings of a file that the manifest names")
         parts[file] = tuple(check_word(ending, f"{s.path}.parts.{file}: ending") for ending in endings)
     if "hub" in s:
-        return Source(s.text("hub"), s.text("revision"), None, parts)
-    return Source(None, None, s.text("url") if "url" in s or default_url is None else default_url, parts)
+        return Origin(s.text("hub"), s.text("revision"), None, parts)
+    return Origin(None, None, s.text("url") if "url" in s or default_url is None else default_url, parts)
 
 
 @dataclass(frozen=True)

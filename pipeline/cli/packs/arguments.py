@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...packs.registry import VARIABLE, Registry, read_registry
+if TYPE_CHECKING:
+    from ...packs.registry import Registry
 
 
 def add_registry(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--registry", type=Path, metavar="FILE", help=f"known packs (default: {VARIABLE}, else those of talkreel)"
+        "--registry", type=Path, metavar="FILE", help="known packs (default: TALKREEL_REGISTRY, else those of talkreel)"
     )
 
 
 def registry_of(args: argparse.Namespace) -> Registry:
     """Raises PackError: the file is unreadable or damaged."""
+    from ...packs.registry import read_registry
+
     return read_registry(args.registry)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from ...packs.manifest import Manifest
-from ...packs.pack import Pack
-from ...packs.registry import Entry
-from ...packs.store import find_pack
 from .arguments import add_json, add_registry, megabytes, registry_of, show
+
+if TYPE_CHECKING:
+    from ...packs.manifest import Manifest
+    from ...packs.registry import Entry
 
 
 class InfoCommand:
@@ -22,6 +23,9 @@ class InfoCommand:
         add_json(parser)
 
     def run(self, args: argparse.Namespace) -> int:
+        from ...packs.pack import Pack
+        from ...packs.store import find_pack
+
         registry = registry_of(args)
         entry = registry.entries.get(args.pack)
         if entry is not None and not entry.folder.is_dir():
@@ -43,7 +47,7 @@ def _text(manifest: Manifest, folder: str | None, entry: Entry | None) -> str:
         f"folder    {folder or f'not here; talkreel pack pull {manifest.name}'}",
     ]
     if entry is not None:
-        lines.append(f"source    {entry.source.text}")
+        lines.append(f"origin    {entry.origin.text}")
     lines.append(f"files     {megabytes(sum(file.bytes for file in manifest.files.values()))}")
     for name, file in manifest.files.items():
         lines.append(f"  {name}  {megabytes(file.bytes)}  {file.licence}; {file.provenance}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from ...packs.catalogue import Listed, list_packs
 from .arguments import add_json, add_registry, megabytes, registry_of, show
+
+if TYPE_CHECKING:
+    from ...packs.catalogue import Listed
 
 
 class ListCommand:
@@ -18,6 +21,8 @@ class ListCommand:
         add_json(parser)
 
     def run(self, args: argparse.Namespace) -> int:
+        from ...packs.catalogue import list_packs
+
         found = list_packs(registry_of(args))
         show(args, [_data(one) for one in found], "\n".join(_line(one) for one in found))
         return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from ...packs.store import find_pack
 from .arguments import add_registry, registry_of
 
 
@@ -18,5 +17,7 @@ class PathCommand:
         add_registry(parser)
 
     def run(self, args: argparse.Namespace) -> int:
+        from ...packs.store import find_pack
+
         print(find_pack(args.pack, registry_of(args)))
         return 0

@@ -51,7 +51,7 @@ stitching_lip.onnx 150609 33489d795915b78a8e96787c42c367cac23a0d5d3d2bd3efbb4af5
 def test_the_shipped_entries_are_the_published_packs(name: str, hub: str, revision: str, table: str) -> None:
     """contracts.md §1 and §8, copied here: every path, size, hash, number of parts, revision and licence."""
     entry = read_registry(SHIPPED_REGISTRY).entry(name)
-    assert (entry.source.hub, entry.source.revision, entry.revision) == (hub, revision, revision)
+    assert (entry.origin.hub, entry.origin.revision, entry.revision) == (hub, revision, revision)
     published, parts = {}, {}
     for line in table.split("\n"):
         if line:
@@ -60,7 +60,7 @@ def test_the_shipped_entries_are_the_published_packs(name: str, hub: str, revisi
             if letters:
                 parts[path] = tuple(f"a{chr(n)}" for n in range(ord("a"), ord(letters[0][-1]) + 1))
     assert {path: (file.bytes, file.sha256) for path, file in entry.manifest.files.items()} == published
-    assert entry.source.parts == parts
+    assert entry.origin.parts == parts
     assert {file.licence for file in entry.manifest.files.values()} == {"MIT"}
     assert all(file.provenance for file in entry.manifest.files.values())
     assert entry.manifest.commercial_use
@@ -68,10 +68,10 @@ def test_the_shipped_entries_are_the_published_packs(name: str, hub: str, revisi
 
 
 def test_pieces_are_named_in_order() -> None:
-    source = read_registry(SHIPPED_REGISTRY).entry("timeline-studio").source
+    origin = read_registry(SHIPPED_REGISTRY).entry("timeline-studio").origin
     extractor = "liveportrait-webgpu/liveportrait-motion-extractor.onnx"
-    assert source.pieces(extractor) == [f"{extractor}.part-aa", f"{extractor}.part-ab", f"{extractor}.part-ac"]
-    assert source.pieces("joyvasa/joyvasa-schedule.bin") == ["joyvasa/joyvasa-schedule.bin"]
+    assert origin.pieces(extractor) == [f"{extractor}.part-aa", f"{extractor}.part-ab", f"{extractor}.part-ac"]
+    assert origin.pieces("joyvasa/joyvasa-schedule.bin") == ["joyvasa/joyvasa-schedule.bin"]
 
 
 def test_what_ships_is_known_and_not_to_be_pulled() -> None:

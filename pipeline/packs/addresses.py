@@ -1,0 +1,50 @@
+"""A pack that is not in the registry: by the address or the folder of its manifest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import urljoin
+
+from ..errors import PackError
+from .manifest import read_json
+from .places import MANIFEST
+from .registry import Entry, Origin, Registry, read_entry
+from .section import Section
+from .storage import is_web
+from .web import Web
+
+LARGEST_MANIFEST = 16 << 20
+"""Bytes."""
+
+
+def find_entry(pack: str, registry: Registry) -> Entry:
+    """The entry of a known pack, or of a manifest elsewhere; its files lie beside it unless it says otherwise.
+
+    Args:
+        pack: a name, an address (http, https) of a manifest or of its folder, or such a path.
+
+    Raises:
+        PackError: none is there, or it is damaged. DownloadError: not to be had.
+    """
+    if is_web(pack):
+        return _web_entry(pack if pack.endswith(".json") else pack.rstrip("/") + "/" + MANIFEST)
+    path = Path(pack)
+    if pack not in registry.entries and path.exists():
+        path = path / MANIFEST if path.is_dir() else path
+        return read_entry(Section(read_json(path), str(path)), default_url=str(path.parent.absolute()))
+    return registry.entry(pack)
+
+
+def _web_entry(address: str) -> Entry:
+    try:
+        data = json.loads(Web().text(address, LARGEST_MANIFEST))
+    except ValueError as error:
+        raise PackError(f"{address} is not JSON ({error}); give the address of a pack's manifest.json") from error
+    entry = read_entry(Section(data, address), default_url=urljoin(address, "."))
+    url = entry.origin.url
+    if url is None:
+        return entry
+    # Relative to the manifest: what came from the web names no folder of this machine.
+    origin = Origin(None, None, urljoin(address, url), entry.origin.parts)
+    return Entry(entry.manifest, origin)
