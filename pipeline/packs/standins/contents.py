@@ -7,9 +7,9 @@ from functools import partial
 
 from onnx import ModelProto
 
-from ...graphs.standins import SeededWeights, WeightSource, generator, spade_part, warping_part
+from ...graphs.standins import SeededWeights, WeightSource, generator, spade_part
 from . import networks, speech, tables
-from .generators import appearance_extractor, web_generator
+from .generators import appearance_extractor, warping_network, web_generator
 from .widths import Widths
 
 Make = Callable[[], ModelProto | bytes]
@@ -43,7 +43,7 @@ def contents(widths: Widths, seed: int, weights: WeightSource | None = None) -> 
         "liveportrait-onnx": {
             "generator_fix_grid.onnx": partial(generator, widths.generator, weights),
             "landmark.onnx": partial(networks.landmarks, widths.landmarks, weights),
-            "warping.onnx": partial(warping_part, widths.generator, weights),
+            "warping.onnx": partial(warping_network, widths.generator, weights),
             "spade_generator.onnx": partial(spade_part, widths.generator, weights),
             "stitching_lip.onnx": partial(networks.lip_closing, widths.stitching, weights),
         },

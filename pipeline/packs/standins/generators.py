@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import onnx_ir as ir
-from onnx import ModelProto
+from onnx import ModelProto, helper, numpy_helper
 
 from ...graphs.convert import convert
 from ...graphs.lower.presets import lower
-from ...graphs.standins import Spec, appearance, generator
+from ...graphs.standins import Spec, appearance, generator, warping_part
 from ...graphs.standins.weights import WeightSource
 
 
@@ -20,6 +21,19 @@ def appearance_extractor(spec: Spec, weights: WeightSource) -> ModelProto:
     for node in model.graph.node:
         node.output[:] = ["output" if name == output.name else name for name in node.output]
     output.name = "output"
+    return model
+
+
+def warping_network(spec: Spec, weights: WeightSource) -> ModelProto:
+    """The warping half in a file of its own: there the identity grid is stored once and repeated as the graph runs."""
+    model = warping_part(spec, weights)
+    graph = model.graph
+    one, many = ([1, points, *spec.volume, 3] for points in (1, spec.keypoints))
+    grid = next(tensor for tensor in graph.initializer if list(tensor.dims) == one)
+    repeated = next(tensor for tensor in graph.initializer if list(tensor.dims) == many)
+    graph.initializer.remove(repeated)
+    graph.initializer.append(numpy_helper.from_array(np.array(many, np.int64), "grids"))
+    graph.node.insert(0, helper.make_node("Expand", [grid.name, "grids"], [repeated.name], name=repeated.name))
     return model
 
 

@@ -1,4 +1,4 @@
-"""The sampler against closed forms; the golden vectors are in test_motion.py."""
+"""The sampler against closed forms; the golden vectors are in packs/test_published.py."""
 
 from __future__ import annotations
 
