@@ -12,7 +12,8 @@ from typing import Any
 from pipeline.packs.pack import Pack
 from pipeline.packs.places import MANIFEST
 from pipeline.runtime.models import Models
-from pipeline.runtime.session import Model, RuntimeOptions
+from pipeline.runtime.options import RuntimeOptions
+from pipeline.runtime.session import Model
 
 K = 21
 

@@ -18,7 +18,7 @@ from pipeline.packs.pack import Pack
 from pipeline.packs.standins import networks
 from pipeline.packs.standins.widths import REDUCED
 from pipeline.report import Report
-from pipeline.runtime.session import onnxruntime
+from pipeline.runtime.library import onnxruntime
 from pipeline.stages.motion import make_motion
 from pipeline.stages.sound import read_sound
 from pipeline.studio import LIP_CLOSING, Studio

@@ -20,7 +20,7 @@ from pipeline.packs.standins import write_hub, write_pack
 from pipeline.packs.standins.__main__ import main
 from pipeline.packs.standins.contents import contents
 from pipeline.packs.standins.widths import PUBLISHED
-from pipeline.runtime.session import onnxruntime
+from pipeline.runtime.library import onnxruntime
 
 F32, I64 = "tensor(float)", "tensor(int64)"
 GENERATOR = {"feature_3d": [1, 32, 16, 64, 64], "kp_source": [1, 21, 3], "kp_driving": [1, 21, 3]}
