@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from PIL import Image
 
 from pipeline.errors import PackError
 from pipeline.faces.crop import CropSpec, face_crop, in_crop_units
+from pipeline.faces.finder import FaceFinder
+from pipeline.packs.registry import SHIPPED_REGISTRY, read_registry
 from pipeline.packs.section import Section
 
 SPEC = CropSpec(2.0, -0.1, 512, outline=(0, 1, 2, 3), right_eye=(4, 5), left_eye=(6, 7), mouth_corners=(8, 9))
@@ -34,6 +38,22 @@ def test_it_turns_with_the_face(degrees: float) -> None:
     assert crop.matrix[:, :2] == pytest.approx(turn @ upright.matrix[:, :2])
     assert crop.matrix[:, 2] == pytest.approx(turn @ upright.matrix[:, 2] + (300, 200))
     assert in_crop_units(turned, crop) == pytest.approx(in_crop_units(POINTS, upright), abs=1e-6)
+
+
+@pytest.mark.parametrize("turn", [0, 12], ids=["upright", "tilted"])
+@pytest.mark.parametrize("mirrored", [False, True], ids=["as it is", "mirrored"])
+def test_a_frontal_face_is_as_wide_in_the_published_crop_as_in_training(
+    turn: float, mirrored: bool, face_finder: FaceFinder, sample_picture: NDArray[np.uint8]
+) -> None:
+    """contracts.md §9: face width over crop width near 0.43, by the shipped manifest and our landmarks; the width is
+    that between the outermost points at the height of the ears."""
+    manifest = read_registry(SHIPPED_REGISTRY).entry("timeline-studio").manifest
+    spec = CropSpec.read(manifest.root.section("crop"))
+    picture = Image.fromarray(sample_picture[:, ::-1] if mirrored else sample_picture)
+    (face,) = face_finder.find(np.asarray(picture.rotate(turn, Image.Resampling.BICUBIC)))
+    units = in_crop_units(face.points, face_crop(face.points, spec))
+    assert np.linalg.norm(units[234, :2] - units[454, :2]) / 2 == pytest.approx(0.43, abs=0.01)
+    assert abs(units[[234, 454], 0].mean()) < 0.05
 
 
 def test_high_face_sets_the_side() -> None:
