@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from pipeline import RuntimeOptions, Settings, render
+from pipeline.packs.store import DEFAULT_PACK
 from tests.redis_server import RedisServer
 from workers.client import Client, Job
 from workers.connections import Connections
@@ -233,8 +234,8 @@ def cut_voice(path: Path, seconds: float) -> Path:
     return path
 
 
-def made_here(voice: Path, path: Path, **changes: object) -> bytes:
+def made_here(voice: Path, path: Path, *, pack: str = DEFAULT_PACK, **changes: object) -> bytes:
     """The film as one process makes it."""
     settings = Settings.from_json({**Settings().to_json(), **SETTINGS, **changes})
-    render(PORTRAIT, voice, path, settings, options=RuntimeOptions(1))
+    render(PORTRAIT, voice, path, settings, pack=pack, options=RuntimeOptions(1))
     return path.read_bytes()

@@ -14,6 +14,7 @@ import pytest
 
 from pipeline import NoFaceError, SoundError
 from pipeline.errors import SettingsError
+from pipeline.packs.pack import Pack
 from tests.workers.fleet import (
     PORTRAIT,
     SETTINGS,
@@ -58,6 +59,17 @@ def test_the_film_is_the_same_as_in_one_process(fleet: TestFleet, voice: Path, l
     assert report["stages"]["generator"]["seconds"] > 0
     assert report["frames"]["carried_on"] == []
     assert job.state == "done"
+
+
+def test_a_pack_of_networks_makes_the_same_film(fleet: TestFleet, published: Pack, tmp_path: Path) -> None:
+    """21 keypoints, stitching, two key frames a second; by the pack's folder."""
+    voice, pack = cut_voice(tmp_path / "voice.wav", 1.2), str(published.folder)
+    job = fleet.submit(voice, pack=pack)
+    report = job.wait(timeout=WAIT)
+    assert job.result() == made_here(voice, tmp_path / "local.webm", pack=pack)
+    assert report["pack"] == "timeline-studio"
+    assert report["frames"]["key_frames"] < report["frames"]["total"] == 6
+    assert any("mouth is open" in note for note in report["notes"])
 
 
 def chunks_done(worker: Worker, job: Job) -> list[int]:
