@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from functools import cache
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,12 +17,15 @@ from onnx import TensorProto
 
 from pipeline.graphs.standins import AbsentWeights
 from pipeline.packs.pack import Pack
+from pipeline.packs.pull import pull
 from pipeline.packs.registry import SHIPPED_REGISTRY, read_registry
 from pipeline.packs.standins import write_hub, write_pack
 from pipeline.packs.standins.__main__ import main
 from pipeline.packs.standins.contents import contents
 from pipeline.packs.standins.widths import PUBLISHED
+from pipeline.packs.store import open_pack
 from pipeline.runtime.library import onnxruntime
+from tests.hub_server import HubServer
 
 F32, I64 = "tensor(float)", "tensor(int64)"
 GENERATOR = {"feature_3d": [1, 32, 16, 64, 64], "kp_source": [1, 21, 3], "kp_driving": [1, 21, 3]}
@@ -122,12 +127,41 @@ def test_full_size_files_have_the_published_bytes(name: str, files: int) -> None
         assert size == pytest.approx(published[file].bytes, rel=0.05), file
 
 
-def test_a_hub_of_them_has_the_published_parts_and_a_registry_that_differs_in_sizes_and_hashes(tmp_path: Path) -> None:
-    registry = write_hub(tmp_path, small=True)
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The tree of a hub, and its registry."""
+    root = tmp_path_factory.mktemp("hub")
+    return root, write_hub(root, small=True)
+
+
+def test_pulled_by_name_they_are_the_pack(
+    hub: tuple[Path, dict[str, Any]], published: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tests show of a folder that was written holds for the pack that a user pulls."""
+    root, registry = hub
+    (tmp_path / "registry.json").write_text(json.dumps(registry))
+    monkeypatch.setenv("TALKREEL_PACKS", str(tmp_path / "packs"))
+    monkeypatch.setenv("TALKREEL_REGISTRY", str(tmp_path / "registry.json"))
+    with HubServer(redirect_above=1_000_000) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        for path in filter(Path.is_file, root.rglob("*")):
+            owner, repository, _, revision, *names = path.relative_to(root).parts
+            server.add(f"{owner}/{repository}", revision, "/".join(names), path)
+        pull(read_registry().entry("timeline-studio"))
+    pulled = open_pack("timeline-studio")
+    pulled.verify()
+    assert pulled.identity == published.identity
+    assert pulled.folder == tmp_path / "packs" / "timeline-studio" / pulled.revision
+
+
+def test_a_hub_of_them_has_the_published_parts_and_a_registry_that_differs_in_sizes_and_hashes(
+    hub: tuple[Path, dict[str, Any]],
+) -> None:
+    root, registry = hub[0], copy.deepcopy(hub[1])
     shipped = json.loads(SHIPPED_REGISTRY.read_text("utf-8"))
     for name in ("timeline-studio", "liveportrait-onnx"):
         entry, source = registry["packs"][name], registry["packs"][name]["origin"]
-        place = tmp_path / source["hub"] / "resolve" / source["revision"]
+        place = root / source["hub"] / "resolve" / source["revision"]
         names = set()
         for file, facts in entry["files"].items():
             pieces = [f"{file}.part-{ending}" for ending in source.get("parts", {}).get(file, ())] or [file]
