@@ -7,12 +7,13 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .packs.pack import Pack
+from .runtime.builds import builds_problem, installed_builds
 from .runtime.places import Fall, Place
 from .runtime.session import Model
 from .settings import Settings
@@ -39,13 +40,26 @@ class StageRecord:
     elsewhere: dict[str, str] = field(default_factory=dict)
     falls: list[Fall] = field(default_factory=list)
 
-    def ran_at(self, place: Place) -> None:
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> StageRecord:
+        """The record that `asdict` made this of."""
+        return cls(**{**data, "falls": [Fall(**fall) for fall in data.get("falls", ())]})
+
+    @classmethod
+    def of_place(cls, place: Place) -> StageRecord:
         """A model ran there."""
-        self.provider = place.rung.provider
-        self.rungs = list(dict.fromkeys((*self.rungs, str(place.rung))))
-        self.falls = list(dict.fromkeys((*self.falls, *place.falls)))
-        if place.placement is not None and place.placement.elsewhere:
-            self.elsewhere[place.model] = str(place.placement)
+        elsewhere = {place.model: str(place.placement)} if place.placement and place.placement.elsewhere else {}
+        return cls(0.0, place.rung.provider, [str(place.rung)], elsewhere, list(place.falls))
+
+    def plus(self, more: StageRecord) -> StageRecord:
+        """Both together."""
+        return StageRecord(
+            self.seconds + more.seconds,
+            more.provider or self.provider,
+            list(dict.fromkeys((*self.rungs, *more.rungs))),
+            self.elsewhere | more.elsewhere,
+            list(dict.fromkeys((*self.falls, *more.falls))),
+        )
 
 
 @dataclass
@@ -63,10 +77,8 @@ class FrameCounts:
 def versions() -> dict[str, str]:
     """Versions of what makes the film."""
     found = {"talkreel": version_of("talkreel"), "python": platform.python_version()}
-    for name in ("numpy", "av", "pillow", "onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino"):
-        if (version := version_of(name)) != "not installed":
-            found[name] = version
-    return found
+    found |= {name: version_of(name) for name in ("numpy", "av", "pillow")}
+    return found | {build.name: build.version for build in installed_builds()}
 
 
 def peak_memory() -> int:
@@ -105,6 +117,7 @@ class Report:
             pack_revision=pack.revision,
             settings=settings.to_json(),
             threads=threads,
+            notes=[problem] if (problem := builds_problem(installed_builds())) else [],
             synthetic=SYNTHETIC_NOTE if settings.synthetic_note else None,
         )
 
@@ -125,6 +138,10 @@ class Report:
         """Size, rate, durations, and how far the sound begins after the picture."""
         self.film = {"width": film.width, "height": film.height, "fps": str(film.fps), **asdict(facts)}
 
+    def rungs(self) -> list[str]:
+        """Rungs of the ladder that models ran on, in the order of their use."""
+        return list(dict.fromkeys(rung for stage in self.stages.values() for rung in stage.rungs))
+
     def falls(self) -> list[Fall]:
         """What failed on rungs of the ladder, each once."""
         return list(dict.fromkeys(fall for stage in self.stages.values() for fall in stage.falls))
@@ -137,15 +154,16 @@ class Report:
     def timing(self, stage: str, *models: Model) -> Iterator[None]:
         """Add the time spent inside to a stage, and where its models run."""
         with self._lock:
-            record = self.stages.setdefault(stage, StageRecord())
+            record = self.stages.get(stage, StageRecord())
             for model in models:
-                record.ran_at(model.place)
+                record = record.plus(StageRecord.of_place(model.place))
+            self.stages[stage] = record
         start = time.perf_counter()
         try:
             yield
         finally:
             with self._lock:
-                record.seconds += time.perf_counter() - start
+                self.stages[stage].seconds += time.perf_counter() - start
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)

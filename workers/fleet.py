@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from celery import Celery
 from kombu.exceptions import OperationalError
 
 from pipeline.errors import TalkreelError
-from pipeline.report import Report
+from pipeline.report import Report, StageRecord
 
 from .artifacts import ArtifactStore, RedisStore
 from .broker import Broker
@@ -130,9 +131,8 @@ class Fleet:
         repairs = [repair for step in steps if step for repair in view.steps[step].result["repairs"]]
         for state in view.steps.values():
             for stage, record in state.result.get("report", {}).items():
-                total = data["stages"].setdefault(stage, {"seconds": 0.0, "provider": None})
-                total["seconds"] += record["seconds"]
-                total["provider"] = record["provider"] or total["provider"]
+                total = StageRecord.of_json(data["stages"].get(stage, {}))
+                data["stages"][stage] = asdict(total.plus(StageRecord.of_json(record)))
         for name, kind in (("rendered_again", "rendered again"), ("carried_on", "carried on")):
             data["frames"][name] = [
                 {"frame": r["index"], "reasons": list(r["reasons"])} for r in repairs if r["kind"] == kind

@@ -7,12 +7,11 @@ from functools import cache
 from typing import Any
 
 from pipeline.packs.store import open_pack
-from pipeline.runtime.options import RuntimeOptions
 from pipeline.studio import Studio
 
 from .app import app
-from .config import threads_per_process
 from .connections import Connections
+from .devices import process_options
 from .execution import run_step
 from .fleet import Fleet
 from .studios import Studios
@@ -27,8 +26,8 @@ def fleet() -> Fleet:
 
 @cache
 def studios() -> Studios:
-    """This process's models; made after the fork, one thread each unless the worker says otherwise."""
-    options = RuntimeOptions(threads=threads_per_process())
+    """This process's models; made after the fork, on its own device."""
+    options = process_options()
     return Studios(lambda pack: Studio(open_pack(pack), options))
 
 

@@ -15,9 +15,8 @@ from ..errors import TalkreelError
 from ..machine import cpu_name, memory_bytes
 from ..packs.store import open_pack, shipped_packs
 from ..report import versions
-from ..runtime.library import onnxruntime
 from ..runtime.options import RuntimeOptions
-from ..versions import version_of
+from .examine_models import RuntimeFindings, examine_runtime
 
 ENCODERS = ("libvpx-vp9", "libopus")
 """What a film needs; PyAV's wheels bring both."""
@@ -58,18 +57,21 @@ def examine() -> tuple[dict[str, Any], list[str]]:
             problems.append(str(error))
             return "not usable"
 
+    runtime = tried(examine_runtime)
+    if not isinstance(runtime, RuntimeFindings):
+        runtime = RuntimeFindings()
+    problems += runtime.problems
     found = {
         "versions": versions(),
         "machine": {"system": platform.platform(), "cpu": cpu_name()},
         "threads": RuntimeOptions().thread_count,
         "memory": f"{memory_bytes() / 2**30:.1f} GiB",
-        "providers": tried(lambda: list(onnxruntime().get_available_providers())),
+        "onnxruntime": runtime.builds,
+        "ladder": runtime.default,
+        "providers": runtime.providers,
         "codecs": _codecs(problems),
         "packs": {name: tried(partial(_pack, name)) for name in shipped_packs()},
     }
-    builds = [d for d in ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino") if version_of(d) != "not installed"]
-    if len(builds) > 1:
-        problems.append(f"two builds of onnxruntime ({', '.join(builds)}) break each other; uninstall all, install one")
     return found, problems
 
 

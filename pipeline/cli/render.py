@@ -12,6 +12,7 @@ from ..packs.store import DEFAULT_PACK
 from ..render import check_output, render
 from ..report import Report
 from ..runtime.options import RuntimeOptions
+from ..runtime.providers import KINDS, read_rungs
 from ..settings import FRAMES, Settings, parse_background
 from ..stages.film_format import exact_fps
 from .progress import StageProgress
@@ -44,6 +45,19 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_providers(parser: argparse.ArgumentParser) -> None:
+    """The ladder of execution providers."""
+    parser.add_argument(
+        "--providers", metavar="LIST",
+        help=f"what models run on, best first, for instance cuda,cpu or cuda:1 (of {', '.join(KINDS)}; "
+        "default: what the installed onnxruntime is for, then cpu)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--strict-providers", action="store_true",
+        help="a model that does not run wholly on the first provider is an error",
+    )  # fmt: skip
+
+
 def read_settings(args: argparse.Namespace) -> Settings:
     """Raises SettingsError: a value is out of its range."""
     return Settings(
@@ -73,6 +87,7 @@ class RenderCommand:
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.webm", help="the film")
         add_settings(parser)
         parser.add_argument("--pack", default=DEFAULT_PACK, help="models: a pack's name or folder")
+        add_providers(parser)
         parser.add_argument("--threads", type=int, help="threads a model (default: every core)")
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="write what happened")
         parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
@@ -81,6 +96,8 @@ class RenderCommand:
         settings = read_settings(args)
         if args.threads is not None and not 1 <= args.threads <= 1024:
             raise SettingsError(f"threads {args.threads} is out of range; give a number from 1 to 1024")
+        providers = read_rungs(args.providers) if args.providers is not None else None
+        options = RuntimeOptions(args.threads, providers, strict=args.strict_providers)
         if args.report:
             _check_report(args)
         with StageProgress(quiet=args.quiet) as progress:
@@ -90,7 +107,7 @@ class RenderCommand:
                 args.output,
                 settings,
                 pack=args.pack,
-                options=RuntimeOptions(threads=args.threads),
+                options=options,
                 on_progress=progress,
             )
         if args.report:
@@ -114,6 +131,8 @@ def summary(output: Path, report: Report) -> str:
     lines = [
         f"{output}: {film['width']}x{film['height']}, {film['picture_duration']:.2f} s, "
         f"{frames.total} frames ({frames.key_frames} rendered), made in {report.seconds:.1f} s",
+        f"models ran on {', '.join(report.rungs())}",
+        *map(str, report.falls()),
         *report.notes,
     ]
     for kind in ("rendered again", "carried on"):

@@ -86,8 +86,11 @@ def _missing_text(kind: str, names: list[str], missing: list[str]) -> str:
         text += f": {build} is built for CUDA {cuda}, here is CUDA {other}"
         fitting = FOR_CUDA_12 if other == 12 < cuda else f"a build of onnxruntime-gpu for CUDA {other}"
         return f"{text}; install CUDA {cuda}, or {fitting}"
-    extra = 'pip install "onnxruntime-gpu[cuda,cudnn]"'
-    return f"{text}: {build} needs CUDA {cuda}; {extra}, or put their folder in LD_LIBRARY_PATH"
+    driver = "there is no NVIDIA driver here, and " if "libcuda.so.1" in missing else ""
+    tensorrt = _version(missing, "libnvinfer")
+    wanted = f"CUDA {cuda}" + (f" and TensorRT {tensorrt}" if tensorrt else "")
+    cure = "" if tensorrt else 'pip install "onnxruntime-gpu[cuda,cudnn]", or '
+    return f"{text}: {driver}{build} needs {wanted}; {cure}put their folder in LD_LIBRARY_PATH"
 
 
 def _driver_problem(names: list[str]) -> str | None:

@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 
+from pipeline.cli.render import add_providers
 from pipeline.errors import SettingsError
 from pipeline.machine import memory_allowed
 from pipeline.packs.store import DEFAULT_PACK, open_pack
@@ -13,6 +14,7 @@ from pipeline.runtime.options import cores_allowed
 
 from ..capacity import MOST_PROCESSES, Capacity
 from ..config import QUEUES
+from ..devices import check_ladder
 
 
 class WorkerCommand:
@@ -25,8 +27,11 @@ class WorkerCommand:
             "--queues", default=",".join(QUEUES), help=f"what to work on, of: {', '.join(QUEUES)} (default: all)"
         )
         parser.add_argument(
-            "--processes", type=int, help="tasks at a time (default: as many as its cores and its memory have room for)"
+            "--processes",
+            type=int,
+            help="tasks at a time (default: one a device, or as many as cores and memory have room for)",
         )
+        add_providers(parser)
         parser.add_argument("--name", default="talkreel@%h", help="of the worker; must differ on one machine")
         parser.add_argument("--log-level", default="INFO", help="default INFO")
 
@@ -38,15 +43,24 @@ class WorkerCommand:
             raise SettingsError(
                 f"processes {args.processes} is out of range; give a number from 1 to {MOST_PROCESSES}, or leave it out"
             )
+        strict = args.strict_providers or bool(os.environ.get("TALKREEL_STRICT_PROVIDERS"))
+        found = check_ladder(args.providers or os.environ.get("TALKREEL_PROVIDERS") or None, strict)
         capacity = Capacity(open_pack(DEFAULT_PACK).manifest, queues, cores_allowed(), memory_allowed())
-        choice = capacity.choose(args.processes)
+        choice = capacity.choose(args.processes or len(found.devices) or None)
         os.environ["TALKREEL_PROCESSES"] = str(choice.processes)
+        os.environ["TALKREEL_PROVIDERS"] = ",".join(map(str, found.rungs))
+        if strict:
+            os.environ["TALKREEL_STRICT_PROVIDERS"] = "1"
         os.environ["TALKREEL_QUEUES"] = ",".join(queues)
         from ..app import app  # reads the environment
         from ..worker import configure_logging
 
         configure_logging(args.log_level)
-        logging.getLogger(__name__).log(logging.INFO if choice.fits else logging.WARNING, choice.reason)
+        log = logging.getLogger(__name__)
+        log.log(logging.INFO if choice.fits else logging.WARNING, choice.reason)
+        log.info("providers: %s", ", ".join(map(str, found.rungs)))
+        for problem in found.problems:
+            log.warning(problem)
         app.worker_main([
             "worker",
             f"--queues={','.join(queues)}",

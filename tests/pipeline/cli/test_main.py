@@ -175,7 +175,16 @@ def test_without_an_installation_the_librarys_commands_are_there(monkeypatch: py
 def test_doctor_finds_nothing_missing_here() -> None:
     done = talkreel("doctor")
     assert done.returncode == 0, done.stdout
-    for text in ("CPUExecutionProvider", "libvpx-vp9 yes", "libopus yes", "embedded", "hashes good", "threads", "GiB"):
+    for text in (
+        "cpu usable",
+        "onnxruntime 1.",
+        "libvpx-vp9 yes",
+        "libopus yes",
+        "embedded",
+        "hashes good",
+        "threads",
+        "GiB",
+    ):
         assert text in done.stdout
     data = json.loads(talkreel("doctor", "--json").stdout)
     assert data["problems"] == []
