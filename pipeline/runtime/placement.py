@@ -117,9 +117,8 @@ def node_work(operator: str, inputs: Sequence[tuple[str, Shape]], outputs: Seque
     if "Conv" in operator:
         weights = shapes[3] if operator.startswith("QLinear") and len(shapes) > 3 else shapes[min(1, len(shapes) - 1)]
         return 2 * produced * math.prod(weights[1:])
-    if ("MatMul" in operator or operator in ("Gemm", "FusedGemm")) and len(shapes) > 1 and shapes[0]:
-        rows = math.prod(shapes[0][:-1])
-        return 2 * produced * max(shapes[0][-1], rows if operator == "Gemm" and rows * shapes[0][-1] == 0 else 1)
+    if ("MatMul" in operator or "Gemm" in operator) and shapes[0]:
+        return 2 * produced * shapes[0][-1]
     if operator == "GridSample":
         return produced * 2 ** len(outputs[0][1])
     return sum(floats)

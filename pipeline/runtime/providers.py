@@ -5,11 +5,11 @@ A rung is written `cuda`, `cuda:1` or `openvino:GPU`: a kind, and where it has s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import SettingsError
-from .builds import installed_builds, names_of
+from .builds import Build, builds_problem, installed_builds, names_of
 from .library import onnxruntime
 
 
@@ -102,9 +102,11 @@ def parse_rungs(text: str) -> tuple[Rung, ...]:
     rungs = tuple(_rung(part.strip()) for part in text.split(",") if part.strip())
     if not rungs:
         raise SettingsError(f"providers {text!r} names none; give some of {', '.join(KINDS)}")
+    met: set[Rung] = set()
     for rung in rungs:
-        if rungs.count(rung) > 1:
+        if (same := _first_device(rung)) in met:
             raise SettingsError(f"providers {text!r} names {rung} twice; name each once, best first")
+        met.add(same)
     return rungs
 
 
@@ -117,12 +119,12 @@ def read_rungs(text: str) -> tuple[Rung, ...]:
     """
     rungs = parse_rungs(text)
     here = installed_kinds()
-    for rung in rungs:
-        if rung.kind not in here:
-            raise SettingsError(
-                f"provider {rung.kind} is not in the installed onnxruntime ({_installed()}); give some of "
-                f"{', '.join(here)}, or {_cure(rung.kind)}"
-            )
+    if lacking := next((rung.kind for rung in rungs if rung.kind not in here), None):
+        builds = installed_builds()
+        raise SettingsError(
+            f"provider {lacking} is not in the installed onnxruntime ({names_of(builds) or 'of unknown origin'}); "
+            f"give some of {', '.join(here)}, or mend it: {builds_problem(builds) or _cure(lacking, builds)}"
+        )
     return rungs
 
 
@@ -166,13 +168,16 @@ def _rung(text: str) -> Rung:
     return Rung(name, device)
 
 
-def _installed() -> str:
-    return names_of(installed_builds()) or "of unknown origin"
+def _first_device(rung: Rung) -> Rung:
+    """The same rung with its device, where devices are numbers: without one it is number 0."""
+    kind = KINDS[rung.kind]
+    return Rung(rung.kind, "0") if kind.device_option and kind.numbered and rung.device is None else rung
 
 
-def _cure(kind: str) -> str:
-    build = KINDS[kind].build
-    builds = installed_builds()
-    if any(found.name == build for found in builds) and len(builds) == 1:
-        return f"a build of {build} for a system that has {kind}"
-    return f"install {build} in its place: pip uninstall -y {' '.join(b.name for b in builds)}; pip install {build}"
+def _cure(kind: str, builds: Sequence[Build]) -> str:
+    """How to come by a kind that the installed build lacks."""
+    wanted = KINDS[kind].build
+    if [build.name for build in builds] == [wanted]:
+        return f"{wanted} has {kind} on other systems than this one"
+    remove = f"pip uninstall -y {' '.join(build.name for build in builds)}; " if builds else ""
+    return f"{remove}pip install {wanted}"

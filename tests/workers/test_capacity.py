@@ -90,6 +90,7 @@ def test_the_command_runs_what_was_chosen(
     started: list[str] = []
     monkeypatch.setenv("TALKREEL_PROCESSES", "1")  # so that what the command sets is taken back
     monkeypatch.setenv("TALKREEL_QUEUES", "")
+    monkeypatch.setenv("TALKREEL_PROVIDERS", "")
     monkeypatch.setattr("workers.commands.worker.memory_allowed", lambda: 900 * MIB)
     monkeypatch.setattr("workers.commands.worker.cores_allowed", lambda: 8)
     monkeypatch.setattr("workers.worker.configure_logging", lambda level: None)
@@ -97,6 +98,6 @@ def test_the_command_runs_what_was_chosen(
     caplog.set_level("INFO", "workers.commands.worker")
     assert main(["worker", "--queues", "encode", *given]) == 0
     assert f"--concurrency={chosen}" in started
-    assert [(record.levelname, f"processes: {chosen}," in record.message) for record in caplog.records] == [
-        (level, True)
-    ]
+    (capacity, providers) = caplog.records
+    assert (capacity.levelname, f"processes: {chosen}," in capacity.message) == (level, True)
+    assert providers.message == "providers: cpu"

@@ -1,0 +1,190 @@
+"""The ladder: which rung a model got, and what is said of those that failed. The provider is made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from pipeline.errors import ModelError, ProviderError
+from pipeline.packs.embedded.authoring.writer import Graph
+from pipeline.packs.manifest import ModelSpec, Tensor
+from pipeline.report import Report, StageRecord
+from pipeline.runtime.ladder import Ladder
+from pipeline.runtime.options import RuntimeOptions
+from pipeline.runtime.providers import CPU, Rung, parse_rungs
+from pipeline.runtime.session import Session
+from tests.fakes import FakeModel
+
+SPEC = ModelSpec(
+    "double.onnx",
+    {"value": Tensor("x", (None, 3, None), "float32")},
+    {"result": Tensor("y", (None, 3, None), "float32")},
+    {},
+)
+CUDA = "CUDAExecutionProvider"
+REAL = onnxruntime.InferenceSession
+
+
+class Claimed:
+    """The CPU under the name of CUDA. `elsewhere`: operators that it leaves to the CPU. `failing`: raise when run."""
+
+    def __init__(self, path: str, options: Any, providers: Any, *, elsewhere: tuple[str, ...], failing: bool) -> None:
+        self._session = REAL(path, options, providers=["CPUExecutionProvider"])
+        self._elsewhere = elsewhere
+        self._failing = failing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def get_providers(self) -> list[str]:
+        return [CUDA, "CPUExecutionProvider"]
+
+    def run(self, *given: Any) -> Any:
+        if self._failing:
+            raise RuntimeError("[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : cuDNN is not available.\nInstall cuDNN")
+        return self._session.run(*given)
+
+    def end_profiling(self) -> str:
+        path = str(self._session.end_profiling())
+        events = json.loads(Path(path).read_text())
+        for event in events:
+            if event.get("cat") == "Node" and event["args"]["op_name"] not in self._elsewhere:
+                event["args"]["provider"] = CUDA
+        Path(path).write_text(json.dumps(events))
+        return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    graph = Graph("double")
+    value = graph.input("x", [1, 3, 256])
+    graph.output("y", (value * 2).abs() + 1, [1, 3, 256])
+    graph.save(tmp_path / "double.onnx")
+    return tmp_path / "double.onnx"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """Options of the sessions that were asked for on CUDA, which claims to run everything."""
+    return claim(monkeypatch)
+
+
+def claim(
+    monkeypatch: pytest.MonkeyPatch,
+    elsewhere: tuple[str, ...] = (),
+    failing: bool = False,
+    error: Exception | None = None,
+    silent: bool = False,
+) -> list[dict[str, str]]:
+    asked: list[dict[str, str]] = []
+
+    def session(path: str, options: Any, providers: Any, **more: Any) -> Any:
+        assert more == {"enable_fallback": 0}
+        ((name, chosen),) = providers
+        if name != CUDA:
+            return REAL(path, options, providers=providers)
+        asked.append(chosen)
+        if error is not None:
+            raise error
+        if silent:
+            return REAL(path, options, providers=["CPUExecutionProvider"])
+        return Claimed(path, options, providers, elsewhere=elsewhere, failing=failing)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+    return asked
+
+
+def opened(path: Path, providers: str = "cuda,cpu", **options: Any) -> Session:
+    return Session(path, SPEC, Ladder(RuntimeOptions(1, parse_rungs(providers), **options)))
+
+
+def test_the_first_rung_that_runs_it(path: Path, asked: list[dict[str, str]]) -> None:
+    session = opened(path, "cuda:1,cpu", device_memory=5)
+    place = session.place
+    assert (place.rung, place.falls, place.model) == (Rung("cuda", "1"), (), "double.onnx")
+    assert place.placement is not None
+    assert place.placement.whole
+    assert place.trial_seconds is not None
+    assert (asked[0]["device_id"], asked[0]["gpu_mem_limit"]) == ("1", "5")
+    value = np.full((1, 3, 256), 3, np.float32)
+    np.testing.assert_array_equal(session.run({"value": value})["result"], 2 * value + 1)
+
+
+def test_the_cpu_is_not_tried_twice(path: Path) -> None:
+    place = opened(path, "cpu").place
+    assert (place.rung, place.placement, place.trial_seconds, place.falls) == (CPU, None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"silent": True}, "onnxruntime does not give CUDAExecutionProvider here"),
+        ({"error": RuntimeError("out of\nmemory")}, "out of memory"),
+        ({"failing": True}, "its first run failed: cuDNN is not available. Install cuDNN"),
+        ({"elsewhere": ("Mul", "Abs", "Add")}, "3 of 3 nodes elsewhere"),
+    ],
+)
+def test_a_rung_that_fails_says_why(
+    how: dict[str, Any], reason: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim(monkeypatch, **how)
+    place = opened(path).place
+    assert place.rung == CPU
+    (fall,) = place.falls
+    assert str(fall).startswith("cuda does not run double.onnx: ")
+    assert reason in str(fall)
+    assert "\n" not in str(fall)
+    with pytest.raises(ProviderError, match="cuda does not run"):
+        opened(path, strict=True)
+    with pytest.raises(ProviderError, match=r"cuda does not run .*; give --providers another rung"):
+        opened(path, "cuda")
+
+
+def test_a_heavy_node_elsewhere_is_told_and_refused_when_strict(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim(monkeypatch, elsewhere=("Abs",))
+    place = opened(path).place
+    assert place.rung == Rung("cuda")
+    (fall,) = place.falls
+    assert fall.kept
+    assert "cuda runs only a part of double.onnx: 1 of 3 nodes elsewhere (Abs; " in str(fall)
+    with pytest.raises(ProviderError, match="only a part"):
+        opened(path, strict=True)
+
+
+def test_a_bad_file_is_the_files_fault_on_any_rung(tmp_path: Path, asked: list[dict[str, str]]) -> None:
+    (tmp_path / "bad.onnx").write_bytes(b"not a model")
+    with pytest.raises(ModelError, match=r"bad\.onnx does not load"):
+        opened(tmp_path / "bad.onnx")
+
+
+def test_it_can_begin_lower_with_what_is_known(path: Path, asked: list[dict[str, str]]) -> None:
+    ladder = Ladder(RuntimeOptions(1, parse_rungs("cuda:0,cuda:1,cpu")))
+    lost = opened(path).place.falls
+    assert ladder.below(Rung("cuda", "0")) == Rung("cuda", "1")
+    assert ladder.below(CPU) is None
+    session = Session(path, SPEC, ladder, start=ladder.below(Rung("cuda", "0")), falls=lost)
+    assert session.place.rung == Rung("cuda", "1")
+    assert [options.get("device_id") for options in asked] == [None, "1"]
+
+
+def test_the_report_tells_rungs_and_falls_of_a_stage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim(monkeypatch, silent=True)
+    session = opened(path)
+    report = Report()
+    for _ in range(2):
+        with report.timing("motion", session, FakeModel(dict)):
+            pass
+    stage = json.loads(json.dumps(report.to_json()))["stages"]["motion"]
+    assert (stage["rungs"], stage["provider"]) == (["cpu"], "CPUExecutionProvider")
+    assert [fall["rung"] for fall in stage["falls"]] == ["cuda"]
+    assert report.rungs() == ["cpu"]
+    assert len(report.falls()) == 1
+    record = StageRecord.of_json(stage)
+    both = record.plus(StageRecord(1.0, CUDA, ["cuda"], {"a": "b"}, []))
+    assert (both.rungs, both.provider, both.elsewhere) == (["cpu", "cuda"], CUDA, {"a": "b"})
+    assert both.falls == record.falls
