@@ -50,7 +50,7 @@ class HubServer:
     """Use as a context manager; `url` goes into HF_ENDPOINT.
 
     `pause`: seconds before each block of 16 KiB, so that a pull takes a while. `on_sent`: called after every block
-    with all bytes of bodies sent so far.
+    with all bytes of bodies sent so far. `most_at_once`: bodies that were under way together.
     """
 
     def __init__(self, redirect_above: int = 1000) -> None:
@@ -59,6 +59,9 @@ class HubServer:
         self.faults: dict[str, deque[Fault]] = {}
         self.always: dict[str, Fault] = {}
         self.pause = 0.0
+        self.refuse_head = False
+        self.most_at_once = 0
+        self._at_once = 0
         self.on_sent: Callable[[int], None] | None = None
         self._files: dict[str, bytes | Path] = {}
         self._lock = threading.Lock()
@@ -178,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
         elif fault.status is not None and body:
             self._status(fault.status, fault.headers)
-        elif self.is_cdn and not body:
+        elif not body and (self.is_cdn or hub.refuse_head):
             self._status(403)  # the address is signed for GET
         else:
             self._send(request, path, fault, body=body)
@@ -216,10 +219,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(stop - start))
         self.end_headers()
         if body:
+            self._count(1)
             try:
                 self._body(request, path, fault, start, stop)
             except OSError:  # the other side is gone, killed perhaps
                 self.close_connection = True
+            finally:
+                self._count(-1)
+
+    def _count(self, change: int) -> None:
+        hub = self.server_hub
+        with hub._lock:
+            hub._at_once += change
+            hub.most_at_once = max(hub.most_at_once, hub._at_once)
 
     def _body(self, request: Request, path: str, fault: Fault, start: int, stop: int) -> None:
         hub, data = self.server_hub, self.server_hub._files[path]

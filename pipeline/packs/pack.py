@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PackError
+from .graph_check import check_graph
 from .manifest import Manifest, ModelSpec, read_manifest
 from .places import MANIFEST, packs_root
 from .section import Section
@@ -63,7 +64,12 @@ class Pack:
         return path
 
     def model_path(self, spec: ModelSpec, variant: str | None = None) -> Path:
-        return self.path(spec.file if variant is None else spec.variants[variant])
+        """Path of a model's graph, checked as `check_graph` has it: whoever makes a session gets it here.
+
+        Raises:
+            PackError: the graph is not what the manifest says, or its weights lie outside of the pack.
+        """
+        return check_graph(self, spec.file if variant is None else spec.variants[variant], spec)
 
     def floats(self, name: str) -> NDArray[np.float32]:
         """A file of little-endian float32 values: [n]."""
