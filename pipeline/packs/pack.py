@@ -106,8 +106,8 @@ class Pack:
 
     @cached_property
     def identity(self) -> str:
-        """Name, revision and a digest of all files' hashes: what an artifact made with the pack depends on."""
-        digest = hashlib.sha256()
-        for name in sorted(self.manifest.files):
-            digest.update(f"{name} {self.manifest.files[name].sha256}\n".encode())
+        """Name, revision and a digest of the manifest with all files' hashes: what an artifact made with the pack
+        depends on. Where the files came from is left out: a mirror's pack is the same."""
+        content = {name: value for name, value in self.manifest.root.data.items() if name != "origin"}
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
         return f"{self.name}@{self.revision}+{digest.hexdigest()[:12]}"

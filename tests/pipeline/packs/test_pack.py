@@ -184,3 +184,11 @@ def test_no_manifest_is_said(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("not json")
     with pytest.raises(PackError, match="not JSON"):
         Pack.open(tmp_path)
+
+
+def test_the_identity_is_what_films_depend_on(copy: Path) -> None:
+    """Settings in the manifest count as the files do; the place where it was fetched from does not."""
+    edit(copy, "origin", value={"url": "https://mirror.example.invalid/"})
+    assert open_pack(str(copy)).identity == open_pack().identity
+    edit(copy, "speech", "guidance", value=1.15)
+    assert open_pack(str(copy)).identity != open_pack().identity
