@@ -12,6 +12,7 @@ from .places import MANIFEST
 from .registry import Entry, Origin, Registry, read_entry
 from .section import Section
 from .storage import is_web
+from .store import shipped_packs
 from .web import Web
 
 LARGEST_MANIFEST = 16 << 20
@@ -28,12 +29,26 @@ def find_entry(pack: str, registry: Registry) -> Entry:
         PackError: none is there, or it is damaged. DownloadError: not to be had.
     """
     if is_web(pack):
-        return _web_entry(pack if pack.endswith(".json") else pack.rstrip("/") + "/" + MANIFEST)
-    path = Path(pack)
-    if pack not in registry.entries and path.exists():
+        entry = _web_entry(pack if pack.endswith(".json") else pack.rstrip("/") + "/" + MANIFEST)
+    elif pack not in registry.entries and (path := Path(pack)).exists():
         path = path / MANIFEST if path.is_dir() else path
-        return read_entry(Section(read_json(path), str(path)), default_url=str(path.parent.absolute()))
-    return registry.entry(pack)
+        entry = read_entry(Section(read_json(path), str(path)), default_url=str(path.parent.absolute()))
+    else:
+        return registry.entry(pack)
+    _check_name(entry, registry)
+    return entry
+
+
+def _check_name(entry: Entry, registry: Registry) -> None:
+    """Raises PackError: under its name another pack is known, for which it would be taken."""
+    known = registry.entries.get(entry.name)
+    if entry.name in shipped_packs() or (
+        known is not None and known.revision == entry.revision and known.manifest.files != entry.manifest.files
+    ):
+        raise PackError(
+            f"{entry.manifest.root.path} calls itself {entry.name}, and that is another pack; "
+            "give it another name or revision in its manifest"
+        )
 
 
 def _web_entry(address: str) -> Entry:

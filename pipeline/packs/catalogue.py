@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .manifest import Manifest, read_manifest
-from .places import MANIFEST, pulled_names, pulled_revisions
+from .places import MANIFEST, incoming_folder, pulled_names, pulled_revisions
 from .registry import Entry, Registry
 from .store import FACES_PACK, SHIPPED, shipped_packs
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A pack and where it is. `state`: "shipped", "pulled" or "known" (can be pulled); `folder` is None for the
-    last."""
+    """A pack and where it is. `state`: "shipped", "pulled", "begun" (a pull was broken off) or "known" (can be
+    pulled); `folder` is None for the last two."""
 
     manifest: Manifest
     state: str
@@ -46,5 +46,6 @@ def list_packs(registry: Registry) -> list[Listed]:
     here = {(one.manifest.name, one.manifest.revision) for one in found}
     for name, entry in registry.entries.items():
         if entry is not None and (name, entry.revision) not in here:
-            found.append(Listed(entry.manifest, "known", None, entry))
+            state = "begun" if incoming_folder(entry.folder).is_dir() else "known"
+            found.append(Listed(entry.manifest, state, None, entry))
     return found

@@ -35,6 +35,11 @@ def revision_folder(name: str, revision: str) -> Path:
     return packs_root() / name / revision
 
 
+def incoming_folder(folder: Path) -> Path:
+    """Where a pack is gathered that will lie in that folder."""
+    return folder.with_name(f".{folder.name}")
+
+
 def pulled_revisions(name: str) -> list[Path]:
     """Folders of the revisions that are here, the one pulled last first."""
     if not is_word(name):

@@ -17,7 +17,7 @@ from ..versions import version_of
 from .fetching import Fetcher, Job, OnProgress, Patience, is_full, sha256_of
 from .incoming import Incoming, check_space
 from .locks import locked
-from .places import MANIFEST, RECORD, packs_root
+from .places import MANIFEST, RECORD, incoming_folder, packs_root
 from .registry import Entry, Origin
 from .storage import open_storage
 
@@ -55,7 +55,7 @@ def pull(entry: Entry, options: PullOptions | None = None) -> Pulled:
     options = options or PullOptions()
     with locked(packs_root() / ".locks" / f"{entry.name}@{entry.revision}", options.on_wait):
         missing = damaged_files(entry)
-        incoming = Incoming(entry.folder.with_name(f".{entry.revision}"))
+        incoming = Incoming(incoming_folder(entry.folder))
         if not missing:
             incoming.remove()
             _write_manifest(entry, entry.folder)

@@ -138,11 +138,11 @@ class Web:
             if response.status_code == 206:
                 wanted = f"bytes {start}-{size - 1}/{size}"
                 if (found := response.headers.get("Content-Range")) != wanted:
-                    raise DownloadError(f"{url}: the server sent {found} instead of {wanted}; it changed, pull again")
+                    raise DownloadError(f"{url}: the server sent {found} instead of {wanted}; use another place")
                 yield response.iter_raw()
                 return
             if (length := response.headers.get("Content-Length")) not in (None, str(size)):
-                raise DownloadError(f"{url} has {length} bytes instead of {size}; it changed, pull again")
+                raise DownloadError(f"{url} has {length} bytes instead of {size}; use another place")
             yield _skip(response.iter_raw(), start)
 
     def text(self, url: str, limit: int) -> bytes:
@@ -173,6 +173,7 @@ def _check_status(url: str, response: Response, *good: int) -> None:
         401: "set HF_TOKEN to a token that may read it",
         403: "set HF_TOKEN to a token that may read it, and accept its terms on its page",
         404: "check the address, or HF_ENDPOINT",
+        407: "give the proxy's user and password in HTTPS_PROXY",
         416: "it became shorter, pull again",
     }
     raise DownloadError(f"{url}: the server answers {status}; {cure.get(status, 'use another address')}")

@@ -41,7 +41,7 @@ def _data(one: Listed) -> dict[str, object]:
 
 
 def _line(one: Listed) -> str:
-    state = "can be pulled" if one.state == "known" else one.state
+    state = {"known": "can be pulled", "begun": "pull begun"}.get(one.state, one.state)
     use = "" if one.manifest.commercial_use else ", no commercial use"
     size = megabytes(one.bytes)
     return (

@@ -1,4 +1,4 @@
-"""Progress of a pull: a bar a file on a terminal, a line a finished file elsewhere."""
+"""Progress of a pull: a bar a file on a terminal; elsewhere a line a finished file, and one now and then."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 class PullProgress:
     """Use as a context manager and hand the instance to `pull` as `on_progress`. On standard error; `quiet`: not at
-    all."""
+    all; `every`: seconds between lines."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, every: float = 10.0) -> None:
         terminal = sys.stderr.isatty()
         self._lines = not quiet and not terminal
         self._bars = _bars() if terminal and not quiet else None
         self._tasks: dict[str, TaskID] = {}
+        self._every = every
         self._first: dict[str, tuple[float, int]] = {}
+        self._done: dict[str, int] = {}
+        self._last = time.monotonic(), 0
 
     def __enter__(self) -> PullProgress:
         if self._bars is not None:
@@ -44,11 +47,21 @@ class PullProgress:
             self._line(file, done, total)
 
     def _line(self, file: str, done: int, total: int) -> None:
-        began, before = self._first.setdefault(file, (time.monotonic(), done))
+        now = time.monotonic()
+        began, before = self._first.setdefault(file, (now, done))
+        self._done[file] = done - before
         if done == total and before < total:
             self._first[file] = began, total  # told once
-            rate = (done - before) / max(time.monotonic() - began, 1e-3)
-            print(f"{file}: {megabytes(total)} at {rate / 1e6:.1f} MB/s", file=sys.stderr)
+            print(f"{file}: {megabytes(total)} at {_rate(done - before, now - began)}", file=sys.stderr)
+        last, fetched = self._last
+        if now - last >= self._every:
+            self._last = now, sum(self._done.values())
+            rate = _rate(self._last[1] - fetched, now - last)
+            print(f"{megabytes(self._last[1])} so far, at {rate}", file=sys.stderr)
+
+
+def _rate(count: int, seconds: float) -> str:
+    return f"{count / max(seconds, 1e-3) / 1e6:.1f} MB/s"
 
 
 def _bars() -> Progress:

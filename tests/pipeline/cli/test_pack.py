@@ -99,6 +99,15 @@ def test_progress_elsewhere_than_on_a_terminal_is_a_line_a_file(capsys: pytest.C
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("a/b.onnx: 1.0 MB at ")
+    with PullProgress(every=0) as progress:
+        progress("a", 0, 3_000_000)
+        progress("b", 1_000_000, 2_000_000)
+        progress("b", 1_500_000, 2_000_000)
+    assert [line.partition(", at ")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "0.0 MB so far",
+        "0.0 MB so far",
+        "0.5 MB so far",
+    ]
     with PullProgress(quiet=True) as progress:
         progress("a", 0, 1)
         progress("a", 1, 1)

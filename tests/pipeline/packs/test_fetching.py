@@ -13,6 +13,7 @@ import pytest
 
 from pipeline.errors import DownloadError, OutputError, PackError
 from pipeline.packs.addresses import find_entry
+from pipeline.packs.catalogue import list_packs
 from pipeline.packs.fetching import Patience
 from pipeline.packs.pull import Pulled, PullOptions, pull
 from pipeline.packs.registry import Entry, Registry, read_entry
@@ -95,6 +96,7 @@ def test_a_connection_that_always_breaks_is_given_up_and_gone_on_with(server: Hu
         (Fault(401), "answers 401; set HF_TOKEN"),
         (Fault(403), "answers 403; set HF_TOKEN"),
         (Fault(503, {"Retry-After": "0"}), "answers 503; pull again later"),
+        (Fault(407), "answers 407; give the proxy's user"),
         (Fault(206, {"Content-Range": "bytes 1-2/3"}), "instead of bytes"),
         (Fault(200, {"Content-Encoding": "gzip"}), "compresse"),
     ],
@@ -157,6 +159,19 @@ def test_a_manifest_from_the_web_names_no_folder_of_this_machine(server: HubServ
     check_whole(fetch(find_entry(f"{server.url}/c", Registry({}))).folder)
 
 
+def test_a_pack_is_not_taken_for_another(server: HubServer, root: Path) -> None:
+    """By a manifest of ours nobody replaces the files of a known pack."""
+    known = Registry({"tiny": entry_at(server.url)})
+    files = tiny_entry()["files"]
+    files["table.bin"]["sha256"] = "0" * 64
+    for name, changes in (("same", {}), ("other", {"files": files}), ("ships", {"name": "embedded"})):
+        server.add_at(f"/{name}/manifest.json", json.dumps(tiny_entry(origin=None, **changes)).encode())
+    assert find_entry(f"{server.url}/same", known).name == "tiny"
+    for name, said in (("other", "calls itself tiny"), ("ships", "calls itself embedded")):
+        with pytest.raises(PackError, match=said):
+            find_entry(f"{server.url}/{name}", known)
+
+
 def test_what_is_no_manifest(server: HubServer) -> None:
     with pytest.raises(PackError, match="is not JSON"):
         find_entry(f"{server.url}/mine/table.bin?x=.json", Registry({}))
@@ -195,8 +210,10 @@ def test_removing_frees_every_revision_and_what_was_begun(server: HubServer, roo
     for revision in ("r1", "r2"):
         fetch(entry_at(server.url + "/mine", revision=revision))
     server.fail("denoiser.onnx", Fault(404), always=True)
+    begun = entry_at(server.url + "/mine", revision="r3")
     with pytest.raises(DownloadError):
-        fetch(entry_at(server.url + "/mine", revision="r3"))
+        fetch(begun)
+    assert [one.state for one in list_packs(Registry({"tiny": begun}))] == ["shipped", "pulled", "pulled", "begun"]
     (root / "tiny" / "r1" / "built").mkdir()
     (root / "tiny" / "r1" / "built" / "same.onnx").hardlink_to(root / "tiny" / "r1" / "generator.onnx")
     removed = remove("tiny@r1")

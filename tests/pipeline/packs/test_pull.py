@@ -68,6 +68,23 @@ def test_after_kills_at_random_bytes(user: User, hub: HubServer) -> None:
     user.check_whole()
 
 
+def test_an_interrupted_pull_ends_at_once(user: User, hub: HubServer) -> None:
+    """Though the server is silent; what came is kept."""
+    hub.pause = 0.01
+    process = user.start("pull", "tiny", "--registry", str(user.registry))
+
+    def interrupt(sent: int) -> None:
+        if sent > TOTAL // 2 and hub.pause < 1:
+            hub.pause = 600
+            process.send_signal(signal.SIGINT)
+
+    hub.on_sent = interrupt
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.endswith("talkreel: interrupted\n")
+    assert user.folder.with_name(f".{REVISION}").is_dir()
+
+
 def test_a_flipped_byte_is_refused_and_the_file_named(user: User, hub: HubServer) -> None:
     name = "generator.onnx.part-ab"
     good = hub.file(name)
