@@ -54,13 +54,13 @@ def _slice(node: ir.Node, source: tuple[int, ...]) -> tuple[int, ...]:
 
 def _pad(node: ir.Node, source: tuple[int, ...]) -> tuple[int, ...] | None:
     axes = constant(node.inputs[3]) if len(node.inputs) > 3 and node.inputs[3] is not None else np.arange(len(source))
-    sums = _affine(node.inputs[1])
+    sums = affine(node.inputs[1])
     if axes is None or sums is None:
         return None
     shape = list(source)
     for place, axis in enumerate(axes.ravel()):
         added = _sum(sums[place], sums[place + len(axes)], 1)
-        if any(key is not None for key in added):
+        if not is_fixed(added):
             return None
         shape[axis] += added.get(None, 0)
     return tuple(shape)
@@ -70,16 +70,25 @@ Affine = dict[tuple[ir.Value, int] | None, int]
 """An integer as a sum: how often each element of an unknown vector is in it; None counts 1."""
 
 
+def is_fixed(number: Affine) -> bool:
+    """Whether a number does not depend on data."""
+    return all(key is None for key in number)
+
+
+def difference(a: Affine, b: Affine) -> int | None:
+    """a - b, where it does not depend on data."""
+    found = _sum(a, b, -1)
+    return found.get(None, 0) if is_fixed(found) else None
+
+
 def _differences(ends: ir.Value | None, starts: ir.Value | None) -> list[int | None]:
-    """ends - starts, where it does not depend on data."""
-    a, b = _affine(ends), _affine(starts)
+    a, b = affine(ends), affine(starts)
     if a is None or b is None:
         return []
-    found = [_sum(end, start, -1) for end, start in zip(a, b, strict=True)]
-    return [None if any(key is not None for key in each) else each.get(None, 0) for each in found]
+    return [difference(end, start) for end, start in zip(a, b, strict=True)]
 
 
-def _affine(value: ir.Value | None) -> list[Affine] | None:
+def affine(value: ir.Value | None) -> list[Affine] | None:
     """Each element of an integer vector as a sum of elements that depend on data and a constant."""
     shape = None if value is None else known_shape(value)
     if value is None or shape is None or len(shape) > 1:
@@ -89,13 +98,13 @@ def _affine(value: ir.Value | None) -> list[Affine] | None:
         return [{None: int(number)} for number in known.ravel()]
     node = value.producer()
     if node is not None and node.op_type in ("Add", "Sub"):
-        a, b = _affine(node.inputs[0]), _affine(node.inputs[1])
+        a, b = affine(node.inputs[0]), affine(node.inputs[1])
         length = math.prod(shape)
         if a is not None and b is not None and {len(a), len(b)} <= {1, length}:
             sign = 1 if node.op_type == "Add" else -1
             return [_sum(a[i % len(a)], b[i % len(b)], sign) for i in range(length)]
     if node is not None and node.op_type == "Concat":
-        parts = [_affine(part) for part in node.inputs]
+        parts = [affine(part) for part in node.inputs]
         if all(part is not None for part in parts):
             return [each for part in parts for each in part or ()]
     return [{(value, index): 1} for index in range(math.prod(shape))]

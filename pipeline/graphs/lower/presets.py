@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from ...errors import GraphError
 from ..model import describe, name_of, prepare
-from . import cuda, deformation, heat_maps, pooling, rank4, separable_grid
+from . import cuda, deformation, heat_maps, integers, pooling, rank4, separable_grid, spelled, windows
 from .batching import batch_pass
 from .cpu import CPU_FINISH, CPU_PASSES
 from .grid_sample import grid_sample
@@ -20,6 +20,10 @@ from .sampling import is_volumetric
 
 WEB_OPERATOR_SET = 19
 """onnxruntime-web's WebGPU provider has kernels of GridSample up to this operator set."""
+
+
+WEB_FIRST: tuple[Pass, ...] = (windows.PASS, integers.PASS, spelled.PASS)
+"""No 64-bit integers and no operators without a kernel on WebGPU; while bounds of places can still be read."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,14 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             "gridsample",
-            "only what WebGPU lacks goes: GridSample and pooling of volumes",
-            (separable_grid.PASS, grid_sample("slices"), pooling.PASS, operator_set_pass(WEB_OPERATOR_SET)),
+            "only what WebGPU lacks goes: GridSample and pooling of volumes, integers that depend on data, Min, Round",
+            (*WEB_FIRST, separable_grid.PASS, grid_sample("slices"), pooling.PASS, operator_set_pass(WEB_OPERATOR_SET)),
             volumetric,
         ),
         Preset(
             "rank4",
             "nothing above rank 4, the graph's inputs and outputs included",
-            (separable_grid.PASS, grid_sample("slices"), rank4.PASS, operator_set_pass(WEB_OPERATOR_SET)),
+            (*WEB_FIRST, separable_grid.PASS, grid_sample("slices"), rank4.PASS, operator_set_pass(WEB_OPERATOR_SET)),
             above_rank4,
         ),
         Preset(
