@@ -33,7 +33,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Job:
+class Wanted:
     """What is to be fetched: files of a pack and the pieces that each is stored in."""
 
     pack: str
@@ -50,14 +50,14 @@ class _State:
 
 
 class Fetcher:
-    """Fetches a job with so many connections at a time.
+    """Fetches what is wanted with so many connections at a time.
 
     An exception ends all of them; what has come stays and is gone on with next time, but for a file whose hash is
     wrong, which is removed.
     """
 
-    def __init__(self, job: Job, connections: int, patience: Patience, on_progress: OnProgress | None) -> None:
-        self._job = job
+    def __init__(self, wanted: Wanted, connections: int, patience: Patience, on_progress: OnProgress | None) -> None:
+        self._wanted = wanted
         self._connections = connections
         self._patience = patience
         self._on_progress = on_progress
@@ -69,22 +69,23 @@ class Fetcher:
         Raises:
             DownloadError: not to be had. PackError: a file's pieces are together not of the manifest's length.
         """
-        job = self._job
-        known = {name: [job.files[name].bytes] for name in job.files if len(job.pieces[name]) == 1}
-        asked = [piece for name in job.files if name not in known for piece in job.pieces[name]]
+        wanted = self._wanted
+        known = {name: [wanted.files[name].bytes] for name in wanted.files if len(wanted.pieces[name]) == 1}
+        asked = [piece for name in wanted.files if name not in known for piece in wanted.pieces[name]]
         found: dict[str, int] = {}
 
         def ask(piece: str) -> None:
-            found[piece] = self._tried(lambda: job.storage.size(piece))
+            found[piece] = self._tried(lambda: wanted.storage.size(piece))
 
         self._each(asked, ask)
-        for name in job.files:
+        for name in wanted.files:
             if name not in known:
-                known[name] = [found[piece] for piece in job.pieces[name]]
-                if sum(known[name]) != job.files[name].bytes:
+                known[name] = [found[piece] for piece in wanted.pieces[name]]
+                if sum(known[name]) != wanted.files[name].bytes:
                     raise PackError(
-                        f"pack {job.pack}: the parts of {name} have {known[name]} bytes, {sum(known[name])} together "
-                        f"instead of {job.files[name].bytes}; a part is truncated where it is stored: use another place"
+                        f"pack {wanted.pack}: the parts of {name} have {known[name]} bytes, {sum(known[name])} "
+                        f"together instead of {wanted.files[name].bytes}; "
+                        "a part is truncated where it is stored: use another place"
                     )
         return known
 
@@ -95,7 +96,7 @@ class Fetcher:
             DownloadError: the network, the server, or the disk. PackError: a file is not what the manifest says.
             OSError: the disk.
         """
-        partial = {name: incoming.file(name, sizes[name]) for name in self._job.files}
+        partial = {name: incoming.file(name, sizes[name]) for name in self._wanted.files}
         before = sum(file.bytes_done for file in partial.values())
         tasks = [(name, number) for name, file in partial.items() for number in range(len(file.sizes))]
 
@@ -118,15 +119,15 @@ class Fetcher:
         self._tell(name, file)
         if file.done[number] == size:
             return
-        piece = self._job.pieces[name][number]
-        with self._job.storage.read(piece, file.done[number], size) as chunks, file.piece(number) as append:
+        piece = self._wanted.pieces[name][number]
+        with self._wanted.storage.read(piece, file.done[number], size) as chunks, file.piece(number) as append:
             for chunk in chunks:
                 if self._state.stop.is_set():
                     raise _StoppedError
                 if file.done[number] + len(chunk) > size:
                     file.rewind(number)
                     raise PackError(
-                        f"pack {self._job.pack}: {piece} is longer than {size} bytes; use another place, or pull again"
+                        f"pack {self._wanted.pack}: {piece} is longer than {size} bytes; pull from another place"
                     )
                 append(chunk)
                 self._tell(name, file)
@@ -137,12 +138,12 @@ class Fetcher:
         """Raises PackError: the whole file has another hash; it is removed."""
         file.sync()
         digest = sha256_of(file.path, self._state.stop.is_set)
-        wanted = self._job.files[name].sha256
-        if digest != wanted:
+        right = self._wanted.files[name].sha256
+        if digest != right:
             file.discard()
             raise PackError(
-                f"pack {self._job.pack}: {name} is damaged (SHA-256 {digest[:12]}… instead of {wanted[:12]}…) and was "
-                "removed; pull again, or from another place"
+                f"pack {self._wanted.pack}: {name} is damaged (SHA-256 {digest[:12]}… instead of {right[:12]}…) and "
+                "was removed; pull again, or from another place"
             )
 
     def _tell(self, name: str, file: PartialFile) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import DownloadError, OutputError, PackError
 from ..versions import version_of
-from .fetching import Fetcher, Job, OnProgress, Patience, is_full, sha256_of
+from .fetching import Fetcher, OnProgress, Patience, Wanted, is_full, sha256_of
 from .incoming import Incoming, check_space
 from .locks import locked
 from .places import MANIFEST, RECORD, incoming_folder, packs_root
@@ -117,8 +117,8 @@ def _fetch(entry: Entry, missing: list[str], incoming: Incoming, options: PullOp
         f"pack {entry.name}",
     )
     origin = options.origin or entry.origin
-    job = Job(entry.name, files, {name: origin.pieces(name) for name in files}, open_storage(origin))
-    fetcher = Fetcher(job, options.connections, options.patience, options.on_progress)
+    wanted = Wanted(entry.name, files, {name: origin.pieces(name) for name in files}, open_storage(origin))
+    fetcher = Fetcher(wanted, options.connections, options.patience, options.on_progress)
     return fetcher.fetch(incoming, fetcher.sizes())
 
 

@@ -204,7 +204,10 @@ def test_no_code_of_ours_unpickles() -> None:
     unsafe = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "torch"}
     for package in (pipeline, workers):
         for path in Path(package.__file__ or "").parent.rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            text = path.read_text("utf-8")
+            if not any(word in text for word in (*unsafe, "allow_pickle")):
+                continue
+            for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.Import):
                     assert unsafe.isdisjoint(alias.name.partition(".")[0] for alias in node.names), path
                 elif isinstance(node, ast.ImportFrom) and node.level == 0:
