@@ -9,6 +9,7 @@ import ctypes
 import io
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from functools import cache
 from importlib.util import find_spec
@@ -22,6 +23,9 @@ NVIDIA = frozenset({"cuda", "tensorrt"})
 
 FOR_CUDA_12 = 'pip install "onnxruntime-gpu<1.27"'
 """The builds on PyPI are for CUDA 13 from 1.27 on (onnxruntime issue 29500)."""
+
+ABSENT = "cannot open shared object file"
+"""What the loader says of a file that is not there."""
 
 OTHER_VERSIONS = 4
 """How far around the wanted version of a library others are looked for."""
@@ -40,7 +44,7 @@ def machine_problem(kind: str) -> str | None:
         names, folders = needed_libraries(path)
     except (NotElfError, OSError) as error:
         return f"{error}; install onnxruntime again"
-    missing = [name for name in names if not _loads(name, folders)]
+    missing = {name: why for name in names if (why := _fault(name, folders)) is not None}
     if missing:
         return _missing_text(kind, names, missing)
     return _driver_problem(names) if kind in NVIDIA else None
@@ -64,22 +68,29 @@ def _preload() -> None:
             preload()
 
 
-def _loads(name: str, folders: list[str]) -> bool:
+def _fault(name: str, folders: list[str]) -> str | None:
+    """Why a library does not load; None when it does."""
+    faults = []
     for place in (name, *(f"{folder}/{name}" for folder in folders)):
         try:
             ctypes.CDLL(place)
-        except OSError:
-            continue
-        return True
-    return False
+        except OSError as error:
+            faults.append(str(error))
+        else:
+            return None
+    # One that is there and damaged says more than the places where there is none.
+    return next((fault for fault in faults if ABSENT not in fault), "not found")
 
 
-def _missing_text(kind: str, names: list[str], missing: list[str]) -> str:
+def _missing_text(kind: str, names: list[str], missing: Mapping[str, str]) -> str:
+    """Args: names: of all libraries that it needs. missing: why some of them do not load."""
     build = names_of(installed_builds())
-    if missing == ["libcuda.so.1"]:
+    if [*missing] == ["libcuda.so.1"]:
         return f"there is no NVIDIA driver here (libcuda.so.1 is not found; {build}); install it, or leave {kind} out"
     cuda = _version(names, "libcudart") or _version(names, "libcublas")
-    text = f"{', '.join(missing)} not found"
+    damaged = [fault for fault in missing.values() if fault != "not found"]
+    absent = [name for name, fault in missing.items() if fault == "not found"]
+    text = "; ".join([*damaged, *([f"{', '.join(absent)} not found"] if absent else [])])
     if kind not in NVIDIA or cuda is None:
         return f"{text} ({build}); install what brings them, or put their folder in LD_LIBRARY_PATH"
     if other := _other_version("libcudart", cuda):
@@ -87,7 +98,7 @@ def _missing_text(kind: str, names: list[str], missing: list[str]) -> str:
         fitting = FOR_CUDA_12 if other == 12 < cuda else f"a build of onnxruntime-gpu for CUDA {other}"
         return f"{text}; install CUDA {cuda}, or {fitting}"
     driver = "there is no NVIDIA driver here, and " if "libcuda.so.1" in missing else ""
-    tensorrt = _version(missing, "libnvinfer")
+    tensorrt = _version([*missing], "libnvinfer")
     wanted = f"CUDA {cuda}" + (f" and TensorRT {tensorrt}" if tensorrt else "")
     cure = "" if tensorrt else 'pip install "onnxruntime-gpu[cuda,cudnn]", or '
     return f"{text}: {driver}{build} needs {wanted}; {cure}put their folder in LD_LIBRARY_PATH"
@@ -117,4 +128,4 @@ def _version(names: list[str], library: str) -> int | None:
 
 def _other_version(library: str, wanted: int) -> int | None:
     near = range(wanted - OTHER_VERSIONS, wanted + OTHER_VERSIONS + 1)
-    return next((n for n in near if n != wanted and n > 0 and _loads(f"{library}.so.{n}", [])), None)
+    return next((n for n in near if n != wanted and n > 0 and _fault(f"{library}.so.{n}", []) is None), None)

@@ -83,9 +83,10 @@ def test_a_missing_library_is_named_with_the_cure(tmp_path: Path) -> None:
 
 
 def test_no_driver_is_called_so() -> None:
-    text = libraries._missing_text("cuda", [*NEEDS, "libcuda.so.1"], ["libcuda.so.1"])
+    absent = dict.fromkeys(("libcuda.so.1", *NEEDS), "not found")
+    text = libraries._missing_text("cuda", [*absent], {"libcuda.so.1": "not found"})
     assert "there is no NVIDIA driver here (libcuda.so.1 is not found" in text
-    assert "no NVIDIA driver here, and" in libraries._missing_text("cuda", list(NEEDS), ["libcuda.so.1", *NEEDS])
+    assert "no NVIDIA driver here, and" in libraries._missing_text("cuda", [*absent], absent)
 
 
 def test_another_cuda_than_the_builds_is_a_pair_that_cannot_work(tmp_path: Path) -> None:
@@ -120,8 +121,17 @@ def test_doctor_tells_it_and_a_run_goes_on_below(tmp_path: Path) -> None:
 
 def test_a_library_beside_the_providers_own_is_found(tmp_path: Path) -> None:
     folders = [str(with_libraries(tmp_path / "more", "libodd.so.7"))]
-    assert libraries._loads("libodd.so.7", folders)
-    assert not libraries._loads("libodd.so.7", [])
+    assert libraries._fault("libodd.so.7", folders) is None
+    assert libraries._fault("libodd.so.7", []) == "not found"
+
+
+def test_a_damaged_library_is_told_from_one_that_is_not_there(tmp_path: Path) -> None:
+    make_build(tmp_path, "onnxruntime-gpu", "1.31.1", GPU, NEEDS)
+    here = with_libraries(tmp_path / "lib", "libcudart.so.77")
+    (here / "libcublas.so.77").write_bytes(b"damaged on purpose")
+    (problem,) = look(tmp_path, libraries=here)["problems"]
+    assert f"cuda does not run here: {here}/libcublas.so.77: " in problem
+    assert "not found" not in problem
 
 
 @pytest.mark.parametrize(("version", "told"), [(12040, True), (13000, False), (14010, False)])
