@@ -16,16 +16,15 @@ import os
 import subprocess
 import sys
 import tempfile
-import wave
 from pathlib import Path
 from typing import Any
 
 from pipeline.packs.standins import write_pack
 from pipeline.runtime.elf import needed_libraries
 from pipeline.runtime.libraries import provider_library
+from tests.benchmarks.stages import SAMPLES, voice_of
 
 ROOT = Path(__file__).parents[2]
-PORTRAIT, VOICE = ROOT / "samples" / "portrait.png", ROOT / "samples" / "voice.wav"
 
 BROKEN = "libcublas.so"
 """The library that is damaged."""
@@ -47,9 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
         pack = chosen.pack or folder / "timeline-studio"
         if not chosen.pack:
             write_pack(pack, "timeline-studio", small=chosen.small)
-        _shorten(VOICE, folder / "voice.wav", chosen.seconds)
+        voice = voice_of(chosen.seconds, folder)
         common = [
-            *("render", str(PORTRAIT), str(folder / "voice.wav"), "-o", str(folder / "film.webm")),
+            *("render", str(SAMPLES / "portrait.png"), str(voice), "-o", str(folder / "film.webm")),
             *("--pack", str(pack), "--preset", chosen.preset, "--keyframe-fps", str(chosen.keyframe_fps)),
             *("--providers", chosen.providers, "--report", str(folder / "report.json")),
         ]
@@ -96,12 +95,6 @@ def _render(arguments: list[str], folder: Path, libraries: list[str]) -> dict[st
         "seconds": data["seconds"],
         "seconds of stages": {name: round(stage["seconds"], 3) for name, stage in stages.items()},
     }
-
-
-def _shorten(source: Path, target: Path, seconds: float) -> None:
-    with wave.open(str(source)) as whole, wave.open(str(target), "wb") as part:
-        part.setparams(whole.getparams())
-        part.writeframes(whole.readframes(int(seconds * whole.getframerate())))
 
 
 def _libraries() -> list[str]:
