@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 from ..errors import PackError
 from .manifest import read_json
-from .places import MANIFEST
+from .places import MANIFEST, RECORD, pulled_revisions
 from .registry import Entry, Origin, Registry, read_entry
 from .section import Section
 from .storage import is_web
@@ -23,7 +23,8 @@ def find_entry(pack: str, registry: Registry) -> Entry:
     """The entry of a known pack, or of a manifest elsewhere; its files lie beside it unless it says otherwise.
 
     Args:
-        pack: a name, an address (http, https) of a manifest or of its folder, or such a path.
+        pack: a name, an address (http, https) of a manifest or of its folder, or such a path. The name may be that
+            of a pack that was pulled from an address before.
 
     Raises:
         PackError: none is there, or it is damaged. DownloadError: not to be had.
@@ -33,6 +34,8 @@ def find_entry(pack: str, registry: Registry) -> Entry:
     elif pack not in registry.entries and (path := Path(pack)).exists():
         path = path / MANIFEST if path.is_dir() else path
         entry = read_entry(Section(read_json(path), str(path)), default_url=str(path.parent.absolute()))
+    elif pack not in registry.entries and (here := pulled_revisions(pack)):
+        return _pulled_entry(here[0])
     else:
         return registry.entry(pack)
     _check_name(entry, registry)
@@ -49,6 +52,14 @@ def _check_name(entry: Entry, registry: Registry) -> None:
             f"{entry.manifest.root.path} calls itself {entry.name}, and that is another pack; "
             "give it another name or revision in its manifest"
         )
+
+
+def _pulled_entry(folder: Path) -> Entry:
+    """The entry of a pack that is here, with the place that it came from."""
+    record = Section(read_json(folder / RECORD), f"{folder.name}/{RECORD}")
+    place = record.text("origin")
+    entry = read_entry(Section(read_json(folder / MANIFEST), folder.parent.name), default_url=place)
+    return entry if entry.origin.hub else Entry(entry.manifest, Origin(None, None, place, entry.origin.parts))
 
 
 def _web_entry(address: str) -> Entry:

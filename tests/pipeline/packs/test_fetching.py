@@ -159,6 +159,17 @@ def test_a_manifest_from_the_web_names_no_folder_of_this_machine(server: HubServ
     check_whole(fetch(find_entry(f"{server.url}/c", Registry({}))).folder)
 
 
+def test_a_pack_from_an_address_is_repaired_by_its_name(server: HubServer) -> None:
+    """The place that it came from was recorded, also where the manifest names it relative to itself."""
+    server.add_at("/other/manifest.json", json.dumps(tiny_entry(origin={"url": "../mine", "parts": PARTS})).encode())
+    folder = fetch(find_entry(f"{server.url}/other", Registry({}))).folder
+    (folder / "table.bin").unlink()
+    with pytest.raises(PackError, match=r"table\.bin is missing; fetch it again: talkreel pack pull tiny"):
+        open_pack("tiny")
+    assert fetch(find_entry("tiny", Registry({}))).fetched == len(FILES["table.bin"])
+    open_pack("tiny").verify()
+
+
 def test_a_pack_is_not_taken_for_another(server: HubServer, root: Path) -> None:
     """By a manifest of ours nobody replaces the files of a known pack."""
     known = Registry({"tiny": entry_at(server.url)})
