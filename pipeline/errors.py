@@ -9,11 +9,14 @@ TalkreelError
 │   │   ├── FaceTooSmallError  the face is under the smallest side
 │   │   └── SeveralFacesError  more than one face and none chosen
 │   ├── OutputError            the place where the film should appear
+│   ├── TooLittleMemoryError   a preset's models do not fit in the memory
 │   ├── PackError              a pack is missing, damaged or of another format
 │   └── GraphError             an ONNX graph cannot be read or rewritten
 ├── RuntimeMissingError        no onnxruntime is installed                 exit 1
 ├── DownloadError              a pack could not be fetched or written      exit 1
 ├── ModelError                 a model did not load or run                 exit 1
+│   ├── DeviceFaultError       its device or memory failed it, again and again
+│   └── RunEndedError          its run was ended on purpose
 ├── ProviderError              no stated provider ran a model, or in part  exit 1
 ├── FirstFrameError            the first frame stayed bad                  exit 1
 ├── ProofError                 a rewritten graph breaks a stated bound     exit 1
@@ -84,6 +87,17 @@ class PackError(InputError):
     """A pack is missing, damaged, or its manifest does not fit this version."""
 
 
+class TooLittleMemoryError(InputError):
+    """A preset's models take more memory than this process may use.
+
+    `needed`, `allowed`: bytes.
+    """
+
+    def __init__(self, message: str, needed: int, allowed: int) -> None:
+        super().__init__(message)
+        self.needed, self.allowed = needed, allowed
+
+
 class GraphError(InputError):
     """An ONNX graph cannot be read, or holds what the asked rewrite cannot keep the same."""
 
@@ -102,6 +116,18 @@ class DownloadError(TalkreelError):
 
 class ModelError(TalkreelError):
     """A model did not load, or failed while running."""
+
+
+class DeviceFaultError(ModelError):
+    """The device or the memory failed a model's run. `fault`: out of memory, driver reset or device lost."""
+
+    def __init__(self, message: str, fault: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+class RunEndedError(ModelError):
+    """A model's run was ended on purpose, from another thread."""
 
 
 class ProviderError(TalkreelError):

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .errors import OutputError
+from .machine import memory_peak
 from .packs.pack import Pack
 from .packs.store import DEFAULT_PACK, open_pack
 from .prefetch import prefetched
-from .report import Report, peak_memory
+from .report import Report
 from .runtime.options import RuntimeOptions
 from .settings import Settings
 from .stages.film import write_film
@@ -88,7 +89,7 @@ def render(
         What happened, frame by frame where something had to be repaired.
 
     Raises:
-        InputError: the inputs or settings cannot be used; nothing was rendered.
+        InputError: the inputs or settings cannot be used, or the models do not fit in the memory; nothing was rendered.
         FirstFrameError: the first frame stayed bad. ModelError, FilmError: a fault of ours.
     """
     begun = time.perf_counter()
@@ -96,7 +97,7 @@ def render(
     studio = studio or Studio(pack if isinstance(pack, Pack) else open_pack(pack), options or RuntimeOptions())
     output = check_output(Path(output))
     _check_inputs_stay(output, portrait, audio)
-    studio.pack.manifest.preset(settings.preset)  # an unknown one is told before any work
+    studio.require_memory(settings.preset)  # that, or an unknown one, is told before any work
     report = Report.begin(studio.pack, settings, studio.options.thread_count)
 
     with report.timing("sound"):
@@ -143,5 +144,5 @@ def render(
 
     report.describe_film(film, facts)
     report.seconds = time.perf_counter() - begun
-    report.peak_memory = peak_memory()
+    report.peak_memory = memory_peak()
     return report

@@ -3,63 +3,26 @@
 from __future__ import annotations
 
 import platform
-import resource
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .packs.pack import Pack
 from .runtime.builds import builds_problem, installed_builds
-from .runtime.places import Fall, Place
+from .runtime.places import Fall
 from .runtime.session import Model
+from .runtime.spent import Recovery
 from .settings import Settings
+from .stage_record import PeakMemory, StageRecord
 from .stages.film import FilmFacts
 from .stages.film_format import FilmFormat
 from .values import Portrait, Repair
 from .versions import version_of
 
 SYNTHETIC_NOTE = "This video is synthetic: a still portrait animated from a voice recording by talkreel."
-
-
-@dataclass
-class StageRecord:
-    """One stage.
-
-    `seconds`: spent in it; stages overlap, so they may sum to more than the whole. Where models ran: `provider`, the
-    execution provider of the last; `rungs` of the ladder, in the order of their use; `elsewhere`, the nodes that ran
-    on another provider, by model; `falls`, what failed on rungs above.
-    """
-
-    seconds: float = 0.0
-    provider: str | None = None
-    rungs: list[str] = field(default_factory=list)
-    elsewhere: dict[str, str] = field(default_factory=dict)
-    falls: list[Fall] = field(default_factory=list)
-
-    @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> StageRecord:
-        """The record that `asdict` made this of."""
-        return cls(**{**data, "falls": [Fall(**fall) for fall in data.get("falls", ())]})
-
-    @classmethod
-    def of_place(cls, place: Place) -> StageRecord:
-        """A model ran there."""
-        elsewhere = {place.model: str(place.placement)} if place.placement and place.placement.elsewhere else {}
-        return cls(0.0, place.rung.provider, [str(place.rung)], elsewhere, list(place.falls))
-
-    def plus(self, more: StageRecord) -> StageRecord:
-        """Both together."""
-        return StageRecord(
-            self.seconds + more.seconds,
-            more.provider or self.provider,
-            list(dict.fromkeys((*self.rungs, *more.rungs))),
-            self.elsewhere | more.elsewhere,
-            list(dict.fromkeys((*self.falls, *more.falls))),
-        )
 
 
 @dataclass
@@ -79,12 +42,6 @@ def versions() -> dict[str, str]:
     found = {"talkreel": version_of("talkreel"), "python": platform.python_version()}
     found |= {name: version_of(name) for name in ("numpy", "av", "pillow")}
     return found | {build.name: build.version for build in installed_builds()}
-
-
-def peak_memory() -> int:
-    """Largest resident size of this process so far, bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 @dataclass
@@ -150,20 +107,20 @@ class Report:
         """Tags of the film."""
         return {"SYNTHETIC": self.synthetic} if self.synthetic else {}
 
+    def recoveries(self) -> list[Recovery]:
+        """Sessions that were made again after a fault."""
+        return [recovery for stage in self.stages.values() for recovery in stage.recoveries]
+
     @contextmanager
     def timing(self, stage: str, *models: Model) -> Iterator[None]:
-        """Add the time spent inside to a stage, and where its models run."""
+        """Add the time spent inside to a stage, and what is to be said of the models that ran in it."""
         with self._lock:
-            record = self.stages.get(stage, StageRecord())
-            for model in models:
-                record = record.plus(StageRecord.of_place(model.place))
-            self.stages[stage] = record
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self.stages[stage].seconds += time.perf_counter() - start
+            self.stages.setdefault(stage, StageRecord())
+        memory, start = PeakMemory(), time.perf_counter()
+        yield
+        with self._lock:
+            new = StageRecord.of_run(time.perf_counter() - start, models, memory.end())
+            self.stages[stage] = self.stages[stage].plus(new)
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +26,8 @@ from .packs.specs import CheckSpec, DrivingSpec, KeyFrameSpec, MotionLayout, Sou
 from .packs.store import FACES_PACK, open_pack
 from .prefetch import mapped
 from .report import Report
+from .runtime.binding import Fixed
+from .runtime.memory import require_memory
 from .runtime.models import Models
 from .runtime.options import RuntimeOptions
 from .runtime.session import Model
@@ -33,7 +36,7 @@ from .stages.appearance import close_mouth, extract_appearance, find_source
 from .stages.checks import checked_key_frames
 from .stages.compositing import Compositor, SeamSpec
 from .stages.film_format import FilmFormat, frames_in
-from .stages.generator import generate
+from .stages.generator import batch_size, fixed_inputs, generate, to_pixels
 from .stages.interpolation import fill_between
 from .stages.keyframes import plan_key_frames
 from .stages.keypoints import at_film_frames, driving_keypoints
@@ -75,8 +78,13 @@ class Studio:
         return FaceFinder.open(open_pack(FACES_PACK), self.models.ladder)
 
     def terminate(self) -> None:
-        """End a model's run that is under way, from another thread; it raises ModelError there."""
+        """End a model's run that is under way, from another thread; it raises RunEndedError there."""
         self.models.terminate()
+
+    def require_memory(self, preset: str) -> None:
+        """Raises TooLittleMemoryError: a film of this preset does not fit in the memory that this process may use.
+        PackError: there is no such preset."""
+        require_memory(self.pack, preset, self.options)
 
     def warm_up(self, *, motion: bool = True, frames: bool = True) -> None:
         """Open models and run each once with zeros, so that the first film does not wait for them.
@@ -181,14 +189,24 @@ class Scene:
         models = self.studio.models
         return models.get("stitching") if "stitching" in models else None
 
-    @cached_property
-    def generators(self) -> list[Model]:
-        """The preset's generator, and last what a second try uses."""
-        return self.studio.models.attempts(self._generator)
-
     @property
     def _generator(self) -> str:
         return self.studio.pack.manifest.preset(self.settings.preset).generator
+
+    @property
+    def batch(self) -> int:
+        """How many key frames one run of the generator makes. A frame may depend on those beside it, so all who share
+        a film's key frames out share out whole batches."""
+        return batch_size(self.studio.pack.manifest.model(self._generator))
+
+    @property
+    def chunk(self) -> int:
+        """How many key frames make a fair piece of work for one worker: whole batches."""
+        return -(-self.studio.key_frames.chunk // self.batch) * self.batch
+
+    @cached_property
+    def _fixed(self) -> Fixed:
+        return fixed_inputs(self.appearance, self.studio.pack.manifest.model(self._generator))
 
     @property
     def frames_at_a_time(self) -> int:
@@ -230,27 +248,49 @@ class Scene:
         """Stages 7 and 8: the key frames of these numbers, checked; repairs go to the report.
 
         Args:
+            numbers: whole batches of the film's key frames; the film's last batch may be short.
             portrait: [S, S, 3], what the first frame is compared with.
             last: the settled key frame before the first of these, None at the film's start.
         """
+        models = self.studio.models
+        batches = [tuple(numbers[start : start + self.batch]) for start in range(0, len(numbers), self.batch)]
+        batch_of = {frame: batch for batch in batches for frame in batch}
 
-        def rendered(points: F32, model: Model) -> F32:
-            with report.timing("generator", model):
-                return generate(self.appearance, points, model)
+        def tried(batch: tuple[int, ...]) -> list[tuple[int, F32, F32]]:
+            return self._rendered(batch, models.get(self._generator), report)
 
-        def first_try(frame: int) -> tuple[int, F32, F32]:
-            with report.timing("keypoints"):
-                points = self.keypoints(frame)
-            return frame, points, rendered(points, self.generators[0])
+        @lru_cache(1)  # several frames of one batch may be bad
+        def tried_again(batch: tuple[int, ...]) -> dict[int, F32]:
+            made = self._rendered(batch, models.second_try(self._generator), report)
+            return {frame: image for frame, _, image in made}
 
         return checked_key_frames(
-            mapped(first_try, numbers, self.frames_at_a_time),
-            lambda points: rendered(points, self.generators[-1]),
+            chain.from_iterable(mapped(tried, batches, self.frames_at_a_time)),
+            lambda frame: tried_again(batch_of[frame])[frame],
             portrait,
             self.studio.checks,
             last=last,
             on_repair=report.repairs.append,
         )
+
+    def assumed(self, numbers: Sequence[int], report: Report) -> KeyFrame:
+        """The last of these key frames as the first try makes it, for who renders what follows.
+
+        Args:
+            numbers: whole batches, as for `render`.
+        """
+        batch = tuple(numbers[(len(numbers) - 1) // self.batch * self.batch :])
+        frame, points, image = self._rendered(batch, self.studio.models.get(self._generator), report)[-1]
+        return KeyFrame(frame, to_pixels(np.nan_to_num(image)), points)
+
+    def _rendered(self, batch: tuple[int, ...], model: Model, report: Report) -> list[tuple[int, F32, F32]]:
+        """Number, keypoints [K, 3] and picture [3, S, S] of each frame. A short batch is filled up with its last."""
+        with report.timing("keypoints"):
+            points = [self.keypoints(frame) for frame in batch]
+        filled = np.stack([*points, *[points[-1]] * (self.batch - len(batch))])
+        with report.timing("generator", model):
+            images = generate(self._fixed, filled, model)
+        return list(zip(batch, points, images, strict=False))
 
     def between(self, key_frames: Iterator[KeyFrame], report: Report | None = None) -> Iterator[tuple[int, U8]]:
         """Stage 9: every frame from the first of these key frames to the last; its seconds go to the report."""

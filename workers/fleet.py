@@ -10,7 +10,8 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from pipeline.errors import TalkreelError
-from pipeline.report import Report, StageRecord
+from pipeline.report import Report
+from pipeline.stage_record import StageRecord
 
 from .artifacts import ArtifactStore, RedisStore
 from .broker import Broker

@@ -9,12 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pipeline.report import Report
 from pipeline.stages.film import write_film
 from pipeline.stages.film_format import segment_ranges
-from pipeline.stages.generator import generate, to_pixels
 from pipeline.stages.segments import Segment, encode_segment
 from pipeline.stages.sound import read_sound
 from pipeline.studio import Scene
@@ -86,7 +83,7 @@ def plan(work: Work) -> dict[str, Any]:
         numbers = scene.key_frame_numbers()
     picture = work.get_kept(work.keys.portrait, Portrait)
     film = work.studio.film_format(work.studio.compositor(picture, work.settings), work.settings.fps)
-    made = Plan.divide(numbers, scene.count, film.segment_frames, work.studio.key_frames.chunk)
+    made = Plan.divide(numbers, scene.count, film.segment_frames, scene.chunk)
     work.put(work.keys.plan, made)
     return {"report": partial(work.report), **made.outline()}
 
@@ -99,10 +96,7 @@ def render(work: Work) -> dict[str, Any]:
     picture = work.get_kept(work.keys.portrait, Portrait)
     last = None
     if number:
-        before = int(made.chunk(number - 1)[-1])
-        points = scene.keypoints(before)
-        image = generate(scene.appearance, points, scene.generators[0])
-        last = KeyFrame(before, to_pixels(np.nan_to_num(image)), points)
+        last = scene.assumed(made.chunk(number - 1).tolist(), work.report)
     return _render(work, scene, picture, made, last, work.keys.frames(number))
 
 

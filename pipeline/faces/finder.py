@@ -9,7 +9,8 @@ import numpy as np
 from ..errors import Box
 from ..packs.pack import Pack
 from ..runtime.ladder import Ladder
-from ..runtime.session import Model, Session
+from ..runtime.models import Models
+from ..runtime.session import Model
 from ..values import U8
 from .detector import Candidate, detect, finer_scales, shared, usual_scales
 from .landmarks import F64, find_landmarks
@@ -54,9 +55,8 @@ class FaceFinder:
         Raises:
             PackError, ModelError, ProviderError, RuntimeMissingError: see Session.
         """
-        specs = pack.manifest.model("detector"), pack.manifest.model("landmarks")
-        detector, landmarks = (Session(pack.model_path(spec), spec, ladder) for spec in specs)
-        return cls(detector, landmarks, FaceSpec.read(pack.manifest.root))
+        models = Models(pack, ladder.options, ladder)
+        return cls(models.get("detector"), models.get("landmarks"), FaceSpec.read(pack.manifest.root))
 
     def find(self, picture: U8) -> list[Face]:
         """Every upright face (up to about 45 degrees of tilt) whose box has `least_side` pixels or more; smaller

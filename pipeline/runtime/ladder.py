@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError, ProviderError
+from ..errors import DeviceFaultError, ModelError, ProviderError
 from ..packs.manifest import ModelSpec
+from .arena import ARENA
+from .faults import fault_of
 from .libraries import machine_problem
 from .library import onnxruntime
 from .messages import one_line
@@ -102,6 +104,7 @@ def _session(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions, p
     settings.intra_op_num_threads = 1 if spec.parallel == "runs" else options.thread_count
     settings.inter_op_num_threads = 1
     settings.log_severity_level = 4  # what fails is raised and said by us
+    ARENA.share(settings)
     # Threads that spin between runs would take the cores of the encoder and of other workers.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     for name, value in KINDS[rung.kind].session.items():
@@ -114,6 +117,8 @@ def _session(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions, p
         # Its own way back to the CPU is shut: it prints, and says nothing to us.
         return ort.InferenceSession(str(path), settings, providers=[provider], enable_fallback=0)
     except Exception as error:  # onnxruntime raises classes of its own, all below Exception
+        if rung == CPU and (fault := fault_of(error)) is not None:
+            raise DeviceFaultError(f"{path} does not load ({one_line(error)})", fault) from error
         if rung == CPU or type(error).__name__ in BAD_FILE:
             raise ModelError(f"{path} does not load ({one_line(error)}); verify the pack") from error
         raise _RungFailedError(one_line(error)) from error

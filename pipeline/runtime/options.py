@@ -14,13 +14,15 @@ class RuntimeOptions:
 
     `threads`: cores that a model may use, None = every core allowed. `providers`: the ladder, best first, None = what
     the installed build is for, then the CPU. `strict`: a model that does not run wholly on the first rung is an error.
-    `device_memory`: bytes of the device that one session may use, None for no bound.
+    `device_memory`: bytes of the device that one session may use, None for no bound. `memory`: bytes of the host's
+    memory that this process may use, None for all that it is allowed.
     """
 
     threads: int | None = None
     providers: tuple[Rung, ...] | None = None
     strict: bool = False
     device_memory: int | None = None
+    memory: int | None = None
 
     @property
     def thread_count(self) -> int:

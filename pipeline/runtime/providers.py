@@ -19,7 +19,8 @@ class Kind:
 
     `provider`: its name there. `build`: the distribution that brings it. `device_option`: the provider's option
     that takes the device, None where it has only one; `numbered`: whether devices are numbers. `memory_option`: the
-    one that bounds its memory, in bytes. `options`: what it is always given; `{threads}` stands for the number of
+    one that bounds its memory, in bytes. `memory`: name of the memory in which values can be kept for it; what lies
+    in the host's is copied at each run. `options`: what it is always given; `{threads}` stands for the number of
     threads. `session`: attributes of the session's options that it needs.
     """
 
@@ -28,6 +29,7 @@ class Kind:
     device_option: str | None = None
     numbered: bool = True
     memory_option: str | None = None
+    memory: str = "cpu"
     options: Mapping[str, str] = field(default_factory=dict)
     session: Mapping[str, object] = field(default_factory=dict)
 
@@ -38,10 +40,12 @@ KINDS: Mapping[str, Kind] = {
         "onnxruntime-gpu",
         "device_id",
         memory_option="gpu_mem_limit",
+        memory="cuda",
         # An exhaustive search picks convolutions by how long they took, so two processes would differ in rounding.
-        options={"cudnn_conv_algo_search": "HEURISTIC"},
+        # The arena grows by what is asked for: doubling would keep up to half of the device for nothing.
+        options={"cudnn_conv_algo_search": "HEURISTIC", "arena_extend_strategy": "kSameAsRequested"},
     ),
-    "tensorrt": Kind("TensorrtExecutionProvider", "onnxruntime-gpu", "device_id"),
+    "tensorrt": Kind("TensorrtExecutionProvider", "onnxruntime-gpu", "device_id", memory="cuda"),
     "openvino": Kind(
         "OpenVINOExecutionProvider",
         "onnxruntime-openvino",
@@ -71,6 +75,12 @@ class Rung:
     def provider(self) -> str:
         """As ONNX Runtime names it."""
         return KINDS[self.kind].provider
+
+    @property
+    def memory(self) -> tuple[str, int]:
+        """Where values can be kept for it: the memory's name in ONNX Runtime, and the device's number."""
+        name = KINDS[self.kind].memory
+        return name, int(self.device or 0) if name != "cpu" else 0
 
     def __str__(self) -> str:
         return self.kind if self.device is None else f"{self.kind}:{self.device}"

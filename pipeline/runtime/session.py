@@ -9,13 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError, PackError
+from ..errors import PackError
 from ..packs.manifest import ModelSpec, Tensor
+from .arena import ARENA
+from .binding import DeviceValues, Fixed
+from .faults import run_error
 from .ladder import Ladder
-from .library import onnxruntime
-from .messages import one_line
 from .places import Fall, Place
 from .providers import Rung
+from .spent import Spent
 
 Array = NDArray[np.generic]
 
@@ -30,8 +32,15 @@ class Model(Protocol):
     def side(self, role: str) -> int:
         """Length of the last axis of an input, as the manifest gives it."""
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once; arrays by role."""
+    def run(self, inputs: Mapping[str, Array], fixed: Fixed | None = None) -> dict[str, Array]:
+        """Run once; arrays by role. `fixed`: further inputs, the same for many runs."""
+
+    @property
+    def predicted_bytes(self) -> int:
+        """What its session is predicted to take."""
+
+    def spent(self) -> Spent:
+        """What this thread's runs took besides running, since it asked last."""
 
     def terminate(self) -> None:
         """End a run that is under way in another thread."""
@@ -56,6 +65,7 @@ class Session:
     ) -> None:
         self._session, self._place = ladder.open(path, spec, start=start, falls=falls)
         self._running: set[Any] = set()
+        self._held = DeviceValues(self._place.rung)
         self._path = path
         self._spec = spec
         self._check("input", spec.inputs, self._session.get_inputs())
@@ -86,27 +96,45 @@ class Session:
                     f"{self._path}: {kind} {tensor.name!r} has shape {shape}, the manifest says {list(tensor.shape)}"
                 )
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array], fixed: Fixed | None = None) -> dict[str, Array]:
         """Run once.
 
         Args:
             inputs: arrays by role, each of the manifest's shape and dtype.
+            fixed: the other inputs; copied to the device when their owner first runs here.
 
         Raises:
-            ModelError: the run failed.
+            ModelError: the run failed. DeviceFaultError: by its device, or for want of memory. RunEndedError: it was
+            ended by `terminate`.
         """
-        feed = {tensor.name: inputs[role] for role, tensor in self._spec.inputs.items()}
-        options = onnxruntime().RunOptions()
+        options = ARENA.run_options()
         self._running.add(options)
         try:
-            outputs = self._session.run(self._output_names, feed, options)
+            outputs = self._run(inputs, fixed, options)
         except Exception as error:
-            raise ModelError(f"{self._path.name} failed while running ({one_line(error)})") from error
+            raise run_error(self._path.name, error) from error
         finally:
             self._running.discard(options)
         return dict(zip(self._spec.outputs, outputs, strict=True))
 
+    def _run(self, inputs: Mapping[str, Array], fixed: Fixed | None, options: Any) -> list[Array]:
+        if fixed is None:
+            feed = {tensor.name: inputs[role] for role, tensor in self._spec.inputs.items()}
+            found: list[Array] = self._session.run(self._output_names, feed, options)
+            return found
+        binding, held = self._session.io_binding(), self._held.of(fixed)
+        for role, tensor in self._spec.inputs.items():
+            if role in held:
+                binding.bind_ortvalue_input(tensor.name, held[role])
+            else:
+                binding.bind_cpu_input(tensor.name, np.ascontiguousarray(inputs[role]))
+        for name in self._output_names:
+            binding.bind_output(name)
+        self._session.run_with_iobinding(binding, options)
+        found = binding.copy_outputs_to_cpu()
+        return found
+
     def terminate(self) -> None:
-        """End the runs that are under way, from another thread: they raise ModelError at their next node."""
+        """End the runs that are under way, from another thread: they raise RunEndedError at their next node."""
         for options in tuple(self._running):
             options.terminate = True

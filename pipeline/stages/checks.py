@@ -58,7 +58,7 @@ def _spread(height: int, width: int, points: int) -> tuple[NDArray[np.int64], ND
 
 def checked_key_frames(
     tries: Iterable[tuple[int, F32, F32]],
-    again: Callable[[F32], F32],
+    again: Callable[[int], F32],
     portrait: U8,
     spec: CheckSpec,
     *,
@@ -73,7 +73,7 @@ def checked_key_frames(
 
     Args:
         tries: number, driving keypoints [K, 3] and first rendering [3, S, S] of each key frame, numbers rising.
-        again: renders keypoints a second time -> [3, S, S], differently where there is a difference to make.
+        again: renders a key frame a second time -> [3, S, S], differently where there is a difference to make.
         portrait: [S, S, 3] uint8, what the film's first frame is compared with.
         last: the settled key frame before the first of these, None at the film's start.
         on_repair: told of every frame that was not good at once.
@@ -87,7 +87,7 @@ def checked_key_frames(
         faults = find_faults(image, spec) or find_jump(image, neighbour, limit, spec.points)
         if faults:
             reasons = faults
-            image = again(points)
+            image = again(frame)
             faults = find_faults(image, spec) or find_jump(image, neighbour, limit, spec.points)
             reasons += faults
             if not faults:

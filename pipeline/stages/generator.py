@@ -1,32 +1,49 @@
-"""Stage 7: one key frame from appearance features and keypoints."""
+"""Stage 7: key frames from appearance features and keypoints."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..packs.manifest import ModelSpec
+from ..runtime.binding import Fixed
 from ..runtime.session import Model
 from ..values import F32, U8, Appearance
 
 
-def generate(appearance: Appearance, keypoints: F32, model: Model) -> F32:
-    """Render one frame.
+def fixed_inputs(appearance: Appearance, spec: ModelSpec) -> Fixed:
+    """What the generator takes beside the driving keypoints: the same for all key frames of a portrait.
 
     Args:
-        keypoints: [K, 3] driving keypoints.
-        model: takes the appearance features by their roles, `kp_source` and `kp_driving` [1, K, 3], and
-            gives `image` [1, 3, S, S], RGB 0..1.
+        spec: the generator's tensors. One whose leading side is the batch gets as many copies.
+    """
+    arrays = {**appearance.features, "kp_source": appearance.source.keypoints[None]}
+    return Fixed(
+        appearance,
+        {
+            role: np.repeat(array, spec.inputs[role].shape[0] or 1, 0) if len(array) == 1 else array
+            for role, array in arrays.items()
+            if role in spec.inputs
+        },
+    )
+
+
+def batch_size(spec: ModelSpec) -> int:
+    """Key frames that one run of a generator makes: the leading side of its driving keypoints; a free one is 1."""
+    return spec.inputs["kp_driving"].shape[0] or 1
+
+
+def generate(fixed: Fixed, keypoints: F32, model: Model) -> F32:
+    """Render the frames of one batch.
+
+    Args:
+        fixed: of the portrait. keypoints: [B, K, 3] driving keypoints, as many as the model takes.
+        model: takes the appearance features by their roles, `kp_source` and `kp_driving` [B, K, 3], and gives
+            `image` [B, 3, S, S], RGB 0..1.
 
     Returns:
-        [3, S, S] float32, unchecked.
+        [B, 3, S, S] float32, unchecked.
     """
-    outputs = model.run(
-        {
-            **appearance.features,
-            "kp_source": appearance.source.keypoints[None],
-            "kp_driving": keypoints[None],
-        }
-    )
-    return np.asarray(outputs["image"][0], np.float32)
+    return np.asarray(model.run({"kp_driving": keypoints}, fixed)["image"], np.float32)
 
 
 def to_pixels(image: F32) -> U8:

@@ -9,7 +9,7 @@ from pipeline.studio import Studio
 def test_warming_up_opens_and_runs_what_is_wanted() -> None:
     studio = Studio(open_pack(), RuntimeOptions(threads=1))
     studio.warm_up(motion=True, frames=False)
-    assert {name for name, _ in studio.models._sessions} == {"speech_encoder", "denoiser"}
+    assert {name for name, _ in studio.models.opened} == {"speech_encoder", "denoiser"}
     studio.warm_up(motion=False, frames=True)
-    opened = {name for name, _ in studio.models._sessions}
+    opened = {name for name, _ in studio.models.opened}
     assert opened == {"speech_encoder", "denoiser", "portrait", "appearance", "generator_512"}

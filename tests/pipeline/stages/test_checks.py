@@ -65,6 +65,9 @@ class Renderer:
         left = self.bad.get(frame)
         return left.pop(0) if left else picture(frame)
 
+    def again(self, frame: int) -> np.ndarray:
+        return self(keypoints(frame))
+
 
 def keypoints(frame: int) -> np.ndarray:
     return np.full((2, 3), frame, np.float32)
@@ -75,7 +78,7 @@ def settle(
 ) -> tuple[list[KeyFrame], list[Repair], Renderer]:
     renderer, repairs = Renderer(bad), list[Repair]()
     tries = ((frame, keypoints(frame), renderer(keypoints(frame))) for frame in frames)
-    made = checked_key_frames(tries, renderer, PORTRAIT, SPEC, last=last, on_repair=repairs.append)
+    made = checked_key_frames(tries, renderer.again, PORTRAIT, SPEC, last=last, on_repair=repairs.append)
     return list(made), repairs, renderer
 
 
@@ -117,7 +120,7 @@ def test_bad_frames_in_a_row_carry_the_same_frame() -> None:
 def test_second_try_is_made_by_the_second_attempt() -> None:
     first, second = Renderer({2: [NAN]}), Renderer({})
     tries = ((frame, keypoints(frame), first(keypoints(frame))) for frame in range(4))
-    made = list(checked_key_frames(tries, second, PORTRAIT, SPEC))
+    made = list(checked_key_frames(tries, second.again, PORTRAIT, SPEC))
     assert first.runs == [0, 1, 2, 3]
     assert second.runs == [2]
     assert len(made) == 4
@@ -149,6 +152,6 @@ def test_verdicts_do_not_depend_on_the_division(bad: dict[int, list[np.ndarray]]
 def test_frames_come_one_by_one() -> None:
     renderer = Renderer({})
     tries = ((frame, keypoints(frame), renderer(keypoints(frame))) for frame in range(100))
-    made = checked_key_frames(tries, renderer, PORTRAIT, SPEC)
+    made = checked_key_frames(tries, renderer.again, PORTRAIT, SPEC)
     next(made)
     assert renderer.runs == [0]
