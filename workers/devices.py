@@ -13,6 +13,7 @@ from itertools import takewhile
 from billiard import current_process
 
 from pipeline.errors import ProviderError, RuntimeMissingError, SettingsError
+from pipeline.machine import memory_allowed
 from pipeline.runtime.builds import installed_builds
 from pipeline.runtime.devices import device_memory
 from pipeline.runtime.options import RuntimeOptions
@@ -101,11 +102,13 @@ def memory_of(rungs: Sequence[Rung], process: int, processes: int) -> int | None
 
 def process_options() -> RuntimeOptions:
     """How models run in this process, by what the worker's command left in the environment."""
-    options = RuntimeOptions(threads_per_process(), strict=bool(os.environ.get("TALKREEL_STRICT_PROVIDERS")))
+    processes = int(os.environ.get("TALKREEL_PROCESSES", "1"))
+    strict = bool(os.environ.get("TALKREEL_STRICT_PROVIDERS"))
+    options = RuntimeOptions(threads_per_process(), strict=strict, memory=memory_allowed() // processes)
     stated = os.environ.get("TALKREEL_PROVIDERS")
     if not stated:
         return options
     rungs = parse_rungs(stated)
     process = int(getattr(current_process(), "index", 0) or 0)  # outside a pool there is one process
-    memory = memory_of(rungs, process, int(os.environ.get("TALKREEL_PROCESSES", "1")))
+    memory = memory_of(rungs, process, processes)
     return replace(options, providers=ladder_of(rungs, process), device_memory=memory)

@@ -7,7 +7,7 @@ import time
 
 from celery.exceptions import SoftTimeLimitExceeded
 
-from pipeline.errors import ModelError, TalkreelError
+from pipeline.errors import ModelError, TalkreelError, TooLittleMemoryError
 
 from .errors import (
     ArtifactMissingError,
@@ -35,7 +35,11 @@ WAITING_PAUSE = 1.0
 """Seconds until a step looks again for what another worker is making."""
 
 MISMATCH_PAUSE = 1.0
-"""Seconds that a worker of another version waits after it handed a step back, which then waits twice as long."""
+"""Seconds that a worker of another version, or with too little memory, waits after it handed a step back, which then
+waits twice as long."""
+
+MOST_REFUSALS = 10
+"""Tries of a step whose models do not fit in the memory of those workers that took it; another one may have more."""
 
 LONGEST_PAUSE = 60.0
 """Seconds until a step that failed for a passing reason is tried again, at most."""
@@ -72,6 +76,11 @@ def settle_failure(fleet: Fleet, job: str, step: str, owner: str, error: Excepti
         fleet.end(job, "failed", JobFailedError(job, step, "it took longer than a task may"))
         return "failed: too long"
     state = fleet.jobs.view(job).steps.get(step)
+    if isinstance(error, TooLittleMemoryError) and state is not None and state.sends < MOST_REFUSALS:
+        log.warning("job %s: %s is handed back: %s", job, step, error)
+        fleet.jobs.hand_back(job, step, owner, str(error), pause=2 * MISMATCH_PAUSE, uncounted=True)
+        time.sleep(MISMATCH_PAUSE)
+        return "handed back: too little memory"
     passing = isinstance(error, FleetError) and error.passing and (state is None or state.sends < MOST_SENDS)
     if passing or (isinstance(error, ModelError) and state is not None and state.starts < MOST_FAULTS):
         log.warning("job %s: %s is tried again: %s", job, step, error)

@@ -65,6 +65,8 @@ def motion(work: Work) -> dict[str, Any]:
 def appearance(work: Work) -> dict[str, Any]:
     """Stage 4, once a portrait: one worker makes it while the others wait."""
 
+    work.studio.require_memory(work.settings.preset)
+
     def make() -> Appearance:
         return work.studio.make_appearance(work.get_kept(work.keys.portrait, Portrait), work.report)
 
@@ -111,6 +113,7 @@ def settle(work: Work) -> dict[str, Any]:
 
 
 def _render(work: Work, scene: Scene, picture: Portrait, made: Plan, last: KeyFrame | None, key: str) -> dict[str, Any]:
+    work.studio.require_memory(work.settings.preset)
     numbers = made.chunk(work.number).tolist()
     part, total = str(work.number), len(made.numbers)
     if work.has(key):

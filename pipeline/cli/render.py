@@ -134,6 +134,7 @@ def summary(output: Path, report: Report) -> str:
         f"models ran on {', '.join(report.rungs())}",
         *map(str, report.falls()),
         *report.notes,
+        *map(str, report.recoveries()),
     ]
     for kind in ("rendered again", "carried on"):
         numbers = [str(repair.index) for repair in report.repairs if repair.kind == kind]

@@ -15,10 +15,12 @@ import pytest
 
 from pipeline import FirstFrameError, OutputError, PackError, RuntimeOptions, Settings, SoundError, open_pack, render
 from pipeline.render import check_output
+from pipeline.runtime.binding import Fixed
 from pipeline.runtime.models import Models
 from pipeline.runtime.places import Place
 from pipeline.runtime.providers import CPU
 from pipeline.runtime.session import Array, Model
+from pipeline.runtime.spent import Spent
 from pipeline.studio import Studio
 
 OPTIONS = RuntimeOptions(threads=2)
@@ -160,6 +162,10 @@ class Faulty:
         self.runs = 0
 
     place = Place("fake.onnx", CPU)
+    predicted_bytes = 0
+
+    def spent(self) -> Spent:
+        return self.model.spent()
 
     def side(self, role: str) -> int:
         return self.model.side(role)
@@ -167,10 +173,10 @@ class Faulty:
     def terminate(self) -> None:
         self.model.terminate()
 
-    def run(self, inputs: dict[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: dict[str, Array], fixed: Fixed | None = None) -> dict[str, Array]:
         fault = self.faults.get(self.runs, self.always)
         self.runs += 1
-        return self.model.run(inputs) if fault is None else {"image": fault}
+        return self.model.run(inputs, fixed) if fault is None else {"image": fault}
 
 
 class FaultyModels(Models):

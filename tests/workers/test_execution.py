@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.errors import ModelError, NoFaceError
+from pipeline.errors import ModelError, NoFaceError, TooLittleMemoryError
 from tests.redis_server import RedisServer
 from tests.workers.orders import SentApp, done, fleet_on, let_pass, order, status
 from workers import failures, lease, leaving, patience
@@ -108,6 +108,15 @@ def test_a_worker_of_another_version_hands_back_and_counts_no_attempt(bench: Ben
         bench.again()
     state = bench.fleet.jobs.view("job").steps["sound"]
     assert (state.starts, "needs code 1" in state.note) == (0, True)
+
+
+def test_a_worker_with_too_little_memory_hands_back_until_no_other_takes_it(bench: Bench) -> None:
+    error = TooLittleMemoryError("preset quality is predicted to take 5.00 GiB", 5 << 30, 1 << 30)
+    for _ in range(failures.MOST_REFUSALS - 1):
+        assert bench.raising(error) == "handed back: too little memory"
+        bench.again()
+    assert bench.raising(error).startswith("failed")
+    assert bench.error == str(error)
 
 
 def test_the_studio_is_that_of_the_jobs_pack_and_code(bench: Bench) -> None:
