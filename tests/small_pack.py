@@ -23,7 +23,6 @@ SIDE = 32
 HALF_LIMIT = 0.5
 """A mean shift of the keypoints above which the FP16 generator overflows."""
 
-FEATURE = np.random.default_rng(0).uniform(0.3, 0.6, (1, 3, SIDE, SIDE)).astype(np.float32)
 NO_POINTS = np.zeros((K, 3), np.float32)
 SOURCE = Source(NO_POINTS, NO_POINTS, np.eye(3, dtype=np.float32), 1.0, np.zeros(3, np.float32), NO_POINTS)
 
@@ -43,10 +42,11 @@ def write_generator(path: Path, *, batch: int, half: bool, side: int = SIDE, lay
         # ONNX Runtime's CPU computes in float32 and drops a cast to and fro, but not around what has a float16 kernel.
         large = (shift * np.float32(65504 / HALF_LIMIT)).cast(TensorProto.FLOAT16)
         shift = large.reshape(1, batch, 1, 1).transpose(1, 0, 2, 3).cast() * np.float32(HALF_LIMIT / 65504)
-    image = feature + shift * 0.1 + shift.mean(0, keep=True) * 1e-2
+    moved = shift * 0.1 + shift.mean(0, keep=True) * 1e-2
+    image = feature + moved
     for _ in range(layers):
         image = (image * 1.0001).abs()
-    graph.output("image", image.clip(0, 1) + (shift - shift), [batch, 3, side, side])
+    graph.output("image", image.clip(0, 1) + (moved - moved), [batch, 3, side, side])
     graph.save(path)
 
 
@@ -103,7 +103,7 @@ def small_scene(pack: Pack, shifts: np.ndarray, side: int = SIDE) -> Scene:
     expression = np.repeat(np.asarray(shifts, np.float32)[:, None], 3 * K, 1)
     still = np.zeros((count, 3), np.float32)
     motion = Motion(expression, np.ones(count, np.float32), still, still, 25.0)
-    feature = FEATURE if side == SIDE else np.full((1, 3, side, side), 0.4, np.float32)
+    feature = np.random.default_rng(0).uniform(0.3, 0.6, (1, 3, side, side)).astype(np.float32)
     return Scene(studio, Appearance({"feature": feature}, SOURCE), motion, count, Settings(preset="preview"))
 
 
