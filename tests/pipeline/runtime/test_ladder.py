@@ -13,11 +13,12 @@ import pytest
 from pipeline.errors import ModelError, ProviderError
 from pipeline.packs.embedded.authoring.writer import Graph
 from pipeline.packs.manifest import ModelSpec, Tensor
-from pipeline.report import Report, StageRecord
+from pipeline.report import Report
 from pipeline.runtime.ladder import Ladder
 from pipeline.runtime.options import RuntimeOptions
 from pipeline.runtime.providers import CPU, Rung, parse_rungs
 from pipeline.runtime.session import Session
+from pipeline.stage_record import StageRecord
 from tests.fakes import FakeModel
 
 SPEC = ModelSpec(
@@ -174,10 +175,11 @@ def test_it_can_begin_lower_with_what_is_known(path: Path, asked: list[dict[str,
 
 def test_the_report_tells_rungs_and_falls_of_a_stage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claim(monkeypatch, silent=True)
-    session = opened(path)
+    model = FakeModel(dict)
+    model.place = opened(path).place
     report = Report()
     for _ in range(2):
-        with report.timing("motion", session, FakeModel(dict)):
+        with report.timing("motion", model, FakeModel(dict)):
             pass
     stage = json.loads(json.dumps(report.to_json()))["stages"]["motion"]
     assert (stage["rungs"], stage["provider"]) == (["cpu"], "CPUExecutionProvider")
@@ -185,6 +187,6 @@ def test_the_report_tells_rungs_and_falls_of_a_stage(path: Path, monkeypatch: py
     assert report.rungs() == ["cpu"]
     assert len(report.falls()) == 1
     record = StageRecord.of_json(stage)
-    both = record.plus(StageRecord(1.0, CUDA, ["cuda"], {"a": "b"}, []))
+    both = record.plus(StageRecord(provider=CUDA, rungs=["cuda"], elsewhere={"a": "b"}))
     assert (both.rungs, both.provider, both.elsewhere) == (["cpu", "cuda"], CUDA, {"a": "b"})
     assert both.falls == record.falls
