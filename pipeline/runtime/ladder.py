@@ -17,6 +17,7 @@ from .libraries import machine_problem
 from .library import onnxruntime
 from .messages import one_line
 from .options import RuntimeOptions
+from .overhearing import overheard
 from .placement import read_placement
 from .places import Fall, Place
 from .providers import CPU, KINDS, Rung, default_rungs
@@ -128,9 +129,10 @@ def _try(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions) -> tu
     if rung == CPU:
         return _session(path, spec, rung, options, None), Place(path.name, rung)
     with tempfile.TemporaryDirectory(prefix="talkreel-") as folder:
-        session = _session(path, spec, rung, options, Path(folder) / "profile")
+        with overheard() as said:
+            session = _session(path, spec, rung, options, Path(folder) / "profile")
         if rung.provider not in session.get_providers():
-            raise _RungFailedError(f"onnxruntime does not give {rung.provider} here")
+            raise _RungFailedError(said[0] if said else f"onnxruntime does not give {rung.provider} here")
         seconds = _trial(session, spec)
         placement = read_placement(Path(session.end_profiling()), rung.provider)
     if placement.mostly_elsewhere:
