@@ -1,9 +1,9 @@
 """The full-size generator on ONNX Runtime's CPU provider: as it is, lowered, quantised, several frames a run.
 
-All variants in turns, in one run; ratios against the 5-D graph are medians over the turns. Takes 6 GB and about
-15 minutes with --int8, most of it the choice of layers; 5 without.
+Each variant takes turns with the 5-D graph, in one run; ratios are medians over the turns. Takes 10 GB and on two
+quiet cores about 30 minutes with --int8, most of it the choice of layers; 10 without.
 
-python -m tests.benchmarks.cpu_generator [--turns 5] [--int8] [--batch 4] [--folder FOLDER]
+python -m tests.benchmarks.cpu_generator [--turns 5] [--int8] [--batch 4] [--parts generator] [--folder FOLDER]
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pipeline.graphs.quantise import quantise_convs
 from pipeline.graphs.runner import Runner, RunOptions
 from pipeline.graphs.standins.keypoints import keypoints
 
+PARTS = ("warping", "generator")
 KINDS = ("near", "typical", "far")
 
 
@@ -38,18 +39,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=4, help="frames a run of the batched variant")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--int8", action="store_true", help="quantise, too")
     parser.add_argument("--folder", type=Path, help="keep the graphs here, and take those that are here already")
     chosen = parser.parse_args(arguments)
     with _folder(chosen.folder) as folder:
         paths = build(folder, batch=chosen.batch, int8=chosen.int8, threads=chosen.threads)
-        for part in ("warping", "generator"):
-            measure(
-                {name: path for name, path in paths.items() if name.startswith(part)},
-                turns=chosen.turns,
-                threads=chosen.threads,
-                batch=chosen.batch,
-            )
+        for part in chosen.parts:
+            title = f"{part}, {chosen.threads} threads, against {chosen.turns} runs of the 5-D graph in turns"
+            table = Table("", "s a frame", "times as fast", *(f"PSNR {kind}, max" for kind in KINDS), title=title)
+            for name, path in paths.items():
+                if name.startswith(f"{part},"):
+                    frames = chosen.batch if name.endswith("frames") else 1
+                    row = measure(paths[part], path, frames=frames, turns=chosen.turns, threads=chosen.threads)
+                    table.add_row(name, *row)
+            Console(width=140).print(table)
 
 
 @contextmanager
@@ -90,35 +94,31 @@ def build(folder: Path, *, batch: int, int8: bool, threads: int) -> dict[str, Pa
     return paths
 
 
-def measure(paths: dict[str, Path], *, turns: int, threads: int, batch: int) -> None:
-    """Seconds a frame and errors against the first variant."""
-    runners = {name: Runner(path, RunOptions(threads)) for name, path in paths.items()}
-    sizes = {name: batch if name.endswith("frames") else 1 for name in paths}
-    times: dict[str, list[float]] = {name: [] for name in paths}
-    feeds = {name: runners[name].feeds(_frames("typical", size)) for name, size in sizes.items()}
+def measure(source: Path, path: Path, *, frames: int, turns: int, threads: int) -> list[str]:
+    """Seconds a frame, their ratio to the source's, and errors against it. Two sessions at a time: more would not fit
+    in the memory of a small machine."""
+    first, second = Runner(source, RunOptions(threads)), Runner(path, RunOptions(threads))
+    given = first.feeds(_frames("typical", 1)), second.feeds(_frames("typical", frames))
+    times: list[tuple[float, float]] = []
     for turn in range(turns + 1):
-        for name, runner in runners.items():
-            start = time.perf_counter()
-            runner.run(feeds[name])
-            if turn:
-                times[name].append((time.perf_counter() - start) / sizes[name])
-    source = next(iter(paths))
-    table = Table(
-        "", "s a frame", "times as fast", *(f"PSNR {kind}, max" for kind in KINDS), title=f"{threads} threads"
-    )
-    for name, runner in runners.items():
-        errors = []
-        for kind in KINDS:
-            wanted = runners[source].run(runners[source].feeds(_frames(kind, 1)))
-            found = runner.run(runner.feeds(_frames(kind, sizes[name])))
-            ((_, first),) = wanted.items()
-            difference = np.abs(next(iter(found.values()))[:1] - first)
-            mean_square = float(np.square(difference, dtype=np.float64).mean())
-            decibel = f"{-10 * np.log10(mean_square):.1f} dB" if mean_square else "equal"
-            errors.append(f"{decibel}, {difference.max():.1e}")
-        ratio = statistics.median(a / b for a, b in zip(times[source], times[name], strict=True))
-        table.add_row(name, f"{statistics.median(times[name]):.2f}", f"{ratio:.2f}", *errors)
-    Console(width=140).print(table)
+        taken = _seconds(first, given[0]), _seconds(second, given[1]) / frames
+        if turn:
+            times.append(taken)
+    errors = []
+    for kind in KINDS:
+        ((_, wanted),) = first.run(first.feeds(_frames(kind, 1))).items()
+        ((_, found),) = second.run(second.feeds(_frames(kind, frames))).items()
+        difference = np.abs(found[:1] - wanted)
+        mean_square = float(np.square(difference, dtype=np.float64).mean())
+        errors.append(f"{-10 * np.log10(mean_square):.1f} dB, {difference.max():.1e}")
+    ratio = statistics.median(a / b for a, b in times)
+    return [f"{statistics.median(b for _, b in times):.2f}", f"{ratio:.2f}", *errors]
+
+
+def _seconds(runner: Runner, feeds: Feeds) -> float:
+    start = time.perf_counter()
+    runner.run(feeds)
+    return time.perf_counter() - start
 
 
 def _frames(kind: str, count: int) -> list[Feeds]:
