@@ -32,7 +32,7 @@ LIMIT = 6e9
 
 
 def render_here(pack: Path, voice: Path, film: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One render in a process of its own; its report with `wall` seconds and `peak` bytes."""
+    """One render in a process of its own; its report with `wall` and `cpu` seconds and `peak` bytes."""
     report = film.with_suffix(".json")
     command = [sys.executable, "-m", "pipeline", "render", str(PORTRAIT), str(voice), "-o", str(film)]
     command += ["--pack", str(pack), "--preset", arguments.preset, "--keyframe-fps", str(arguments.keyframe_fps)]
@@ -44,7 +44,8 @@ def render_here(pack: Path, voice: Path, film: Path, arguments: argparse.Namespa
     if process.returncode:
         raise SystemExit(f"the render ended with {process.returncode}")
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return {**json.loads(report.read_text()), "wall": time.perf_counter() - start, "peak": peak}
+    cpu = usage.ru_utime + usage.ru_stime
+    return {**json.loads(report.read_text()), "wall": time.perf_counter() - start, "cpu": cpu, "peak": peak}
 
 
 def render_on_fleet(
@@ -89,7 +90,8 @@ def main() -> None:
         for stage, record in stages.items():
             print(f"{stage:14} {record['seconds']:7.1f} s")
         print(
-            f"{frames['total']} frames, {frames['key_frames']} rendered, {made['wall']:.0f} s in all, "
+            f"{frames['total']} frames, {frames['key_frames']} rendered, {made['wall']:.0f} s in all "
+            f"({made['cpu']:.0f} s of CPU), "
             f"{stages['generator']['seconds'] / frames['key_frames']:.1f} s a key frame, "
             f"peak {made['peak'] / 1e9:.2f} GB",
             flush=True,
