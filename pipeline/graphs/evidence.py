@@ -17,7 +17,7 @@ from ..errors import OutputError
 from ..machine import cpu_name
 from ..versions import version_of
 from .audit import Audit
-from .comparison import Comparison, error_table
+from .comparison import Comparison, error_table, over
 from .lower.passes import Outcome
 from .runner import RunOptions
 from .timing import Speed
@@ -41,18 +41,45 @@ class GraphFile:
         return {"file": self.name, "bytes": self.bytes, "sha256": self.sha256}
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What must hold; None for what need not."""
+
+    floors: float | None = 2.0
+    """Greatest error of an output, in noise floors."""
+    mean: float | None = None
+    """Greatest mean error of an output."""
+    psnr: float | None = None
+    """Least PSNR of an output, dB."""
+    faster: float | None = None
+    """How many times as fast the result must be, a frame."""
+
+    def broken(self, comparison: Comparison, speed: Speed | None) -> list[str]:
+        """Those that do not hold, one line each."""
+        lines = over(comparison, self.floors, mean=self.mean, psnr=self.psnr)
+        if speed is not None and self.faster is not None and speed.ratio < self.faster:
+            lines.append(f"it is {speed.ratio:.2f} times as fast, less than {self.faster:g}")
+        return lines
+
+    def text(self) -> str:
+        """Those of the errors, in words."""
+        found = [] if self.floors is None else [f"error at most {self.floors:g} times the noise floor"]
+        found += [] if self.mean is None else [f"mean error at most {self.mean:g}"]
+        return ", ".join([*found, *([] if self.psnr is None else [f"PSNR at least {self.psnr:g} dB"])])
+
+
 @dataclass
 class Evidence:
     """What `prove` found."""
 
     preset: str
+    """What was done: a preset of `lower`, or another step's name."""
     before: GraphFile
     after: GraphFile
     audits: tuple[Audit, Audit]
     passes: dict[str, Outcome]
     comparison: Comparison
-    bound: float
-    """Greatest error, in floors."""
+    bounds: Bounds
     options: RunOptions
     batch: int = 1
     speed: Speed | None = None
@@ -68,7 +95,8 @@ class Evidence:
             "before": self.before.to_json(),
             "after": self.after.to_json(),
             "batch": self.batch,
-            "bound": self.bound,
+            "bound": self.bounds.floors,
+            "other_bounds": {"mean": self.bounds.mean, "psnr": self.bounds.psnr},
             "errors": self.comparison.to_json(),
             "passes": [
                 {"name": name, "rewritten": outcome.rewritten, "left": outcome.left}
@@ -112,9 +140,9 @@ def environment(options: RunOptions) -> dict[str, Any]:
 
 def _page(evidence: Evidence) -> Iterator[str]:
     e = evidence
-    yield f"# {e.after.name}: {e.before.name} lowered by `{e.preset}`"
+    yield f"# {e.after.name}: {e.before.name} by `{e.preset}`"
     yield ""
-    yield f"Every bound holds (error at most {e.bound:g} times the noise floor)." if not e.broken else "**Broken:**"
+    yield f"Every bound holds ({e.bounds.text()})." if not e.broken else "**Broken:**"
     yield from (f"- {line}" for line in e.broken)
     yield ""
     yield "| | file | bytes | SHA-256 |"

@@ -10,14 +10,14 @@ import onnx_ir as ir
 from ..errors import GraphError, ProofError
 from .audit import audit
 from .compare import ORDERS, compare
-from .comparison import over
-from .evidence import Evidence, GraphFile
+from .evidence import Bounds, Evidence, GraphFile
 from .feeds import Feeds, signature
+from .lower.passes import Outcome
 from .lower.presets import PRESETS, lower
 from .model import load, prepare, save
 from .runner import DEFAULT_RUN, Runner, RunOptions
 from .schemes import DEFAULT_INPUTS, Inputs
-from .timing import Speed, alternate
+from .timing import alternate
 
 BOUND = 2.0
 """Greatest error in noise floors."""
@@ -31,6 +31,7 @@ def prove(
     dims: Mapping[str, int] | None = None,
     batch: int = 1,
     batched: Sequence[str] = (),
+    boundary: bool = False,
     inputs: Inputs = DEFAULT_INPUTS,
     layers: bool = False,
     options: RunOptions = DEFAULT_RUN,
@@ -45,7 +46,7 @@ def prove(
     when a bound is broken.
 
     Args:
-        source: the .onnx file; the same for `preset`, `dims`, `batch`, `batched` as of `lower`.
+        source: the .onnx file; the same for `preset`, `dims`, `batch`, `batched`, `boundary` as of `lower`.
         inputs, layers, orders: as of `compare`.
         options: how both are run.
         bound: greatest error of an output, in noise floors.
@@ -61,26 +62,80 @@ def prove(
         raise GraphError(f"{output} would replace its source; give it another name")
     if faster is not None and runs < 1:
         raise GraphError("a bound on the speed needs timed runs; give 1 or more")
-    lowered = lower(load(source), preset, dims=dims, batch=batch, batched=batched)
+    lowered = lower(load(source), preset, dims=dims, batch=batch, batched=batched, boundary=boundary)
     save(lowered.model, output)
-    saved = load(output)
+    evidence = witness(
+        source,
+        output,
+        preset,
+        Bounds(bound, faster=faster),
+        passes=lowered.outcomes,
+        dims=dims,
+        batch=batch,
+        batched=batched,
+        inputs=inputs,
+        layers=layers,
+        options=options,
+        runs=runs,
+        orders=orders,
+    )
+    evidence.broken[:0] = _remaining(preset, load(output))
+    return settle(evidence, output)
+
+
+def witness(
+    source: Path,
+    output: Path,
+    what: str,
+    bounds: Bounds,
+    *,
+    passes: Mapping[str, Outcome] | None = None,
+    dims: Mapping[str, int] | None = None,
+    batch: int = 1,
+    batched: Sequence[str] = (),
+    inputs: Inputs = DEFAULT_INPUTS,
+    layers: bool = False,
+    options: RunOptions = DEFAULT_RUN,
+    timed: RunOptions | None = None,
+    runs: int = 5,
+    orders: int = ORDERS,
+) -> Evidence:
+    """Compare a graph file with the one it was made from, and time both; nothing is written. Arguments as of `prove`.
+
+    Args:
+        what: what was done, `passes` step by step.
+        timed: how both are run for their speed (None: by `options`, too).
+
+    Raises:
+        GraphError: a graph cannot be read, or the two do not fit. ModelError: one does not run.
+    """
     original = prepare(load(source), dims)
     comparison = compare(source, output, dims=dims, inputs=inputs, layers=layers, options=options, orders=orders)
     evidence = Evidence(
-        preset=preset,
+        preset=what,
         before=GraphFile.read(source),
         after=GraphFile.read(output),
-        audits=(audit(original), audit(saved)),
-        passes=lowered.outcomes,
+        audits=(audit(original), audit(load(output))),
+        passes=dict(passes or {}),
         comparison=comparison,
-        bound=bound,
-        options=options,
+        bounds=bounds,
+        options=timed or options,
         batch=batch,
     )
     if runs:
         _, feeds = inputs.make(signature(original), frames=batch, batched=set(batched))
-        evidence.speed = alternate(Runner(source, options), Runner(output, options), _usual(feeds), runs=runs)
-    evidence.broken = [*_remaining(preset, saved), *over(comparison, bound), *_slow(evidence.speed, faster)]
+        before, after = (Runner(path, evidence.options) for path in (source, output))
+        evidence.speed = alternate(before, after, _usual(feeds), runs=runs)
+    evidence.broken = bounds.broken(comparison, evidence.speed)
+    return evidence
+
+
+def settle(evidence: Evidence, output: Path) -> Evidence:
+    """Write the evidence beside the graph.
+
+    Raises:
+        ProofError: a bound is broken.
+    """
     place, _ = evidence.write(output)
     if evidence.broken:
         raise ProofError(f"{output} is not proven: {'; '.join(evidence.broken)} (see {place})")
@@ -90,12 +145,6 @@ def prove(
 def _remaining(preset: str, saved: ir.Model) -> list[str]:
     remaining = PRESETS[preset].remaining(prepare(saved))
     return [f"{preset} would leave nothing, but there are {', '.join(remaining[:3])}"] if remaining else []
-
-
-def _slow(speed: Speed | None, faster: float | None) -> list[str]:
-    if speed is None or faster is None or speed.ratio >= faster:
-        return []
-    return [f"it is {speed.ratio:.2f} times as fast, less than {faster:g}"]
 
 
 def _usual(feeds: Mapping[str, list[Feeds]]) -> list[Feeds]:

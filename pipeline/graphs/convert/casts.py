@@ -96,3 +96,8 @@ def _drop_unused_constants(graph: ir.Graph) -> None:
     for name, value in list(graph.initializers.items()):
         if not value.uses() and not value.is_graph_output():
             del graph.initializers[name]
+
+
+def weight_bytes(graph: ir.Graph) -> int:
+    """Of all constants."""
+    return sum(value.const_value.nbytes for value in graph.initializers.values() if value.const_value is not None)

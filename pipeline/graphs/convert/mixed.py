@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from ...errors import GraphError
 from ..model import describe, name_of
-from .casts import apply_precision
+from .casts import apply_precision, weight_bytes
 from .overflow import HEADROOM, Feeds, magnitudes, unfit_nodes
 from .tracing import exact_nodes, touches_floats
 from .work import LIGHT_SHARE, heavy_nodes
@@ -71,7 +71,7 @@ def convert(
     if half == ir.DataType.BFLOAT16:
         _raise_opset(model, BFLOAT16_OPSET)
     report = Conversion(dtype, calibrated=len(calibration or ()))
-    before = _weight_bytes(model.graph)
+    before = weight_bytes(model.graph)
     measured = magnitudes(model, calibration) if calibration else {}
     unfit = unfit_nodes(model, half, measured, headroom)
     heavy = heavy_nodes(model.graph, light_share)
@@ -80,7 +80,7 @@ def convert(
     report.halves = [describe(node) for node in model.graph if node in halves]
     report.exact = {describe(node): exact[node] for node in model.graph if node in exact}
     report.casts = apply_precision(model, halves, half)
-    report.weight_bytes = before, _weight_bytes(model.graph)
+    report.weight_bytes = before, weight_bytes(model.graph)
     return model, report
 
 
@@ -106,7 +106,3 @@ def _interface(schema: onnx.defs.OpSchema) -> tuple[object, ...]:
         [port.name for port in schema.outputs],
         {name: str(attribute.default_value) for name, attribute in schema.attributes.items()},
     )
-
-
-def _weight_bytes(graph: ir.Graph) -> int:
-    return sum(value.const_value.nbytes for value in graph.initializers.values() if value.const_value is not None)

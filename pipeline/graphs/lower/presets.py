@@ -11,6 +11,7 @@ from ...errors import GraphError
 from ..model import describe, name_of, prepare
 from . import cuda, deformation, heat_maps, integers, pooling, rank4, separable_grid, spelled, windows
 from .batching import batch_pass
+from .boundary import only_reshaped, restore_boundary
 from .cpu import CPU_FINISH, CPU_PASSES
 from .grid_sample import grid_sample
 from .operator_set import operator_set_pass
@@ -54,6 +55,13 @@ def above_rank4(model: ir.Model) -> list[str]:
     return [str(value.name) for value in values if value.shape is None or len(value.shape) > MAX_RANK]
 
 
+def above_rank4_inside(model: ir.Model) -> list[str]:
+    """The same, but for inputs and outputs that are only there in another shape."""
+    values = (*model.graph.inputs, *model.graph.outputs)
+    boundary = {str(value.name) for value in values if only_reshaped(value)}
+    return [name for name in above_rank4(model) if name not in boundary]
+
+
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
@@ -73,7 +81,7 @@ PRESETS: dict[str, Preset] = {
             "cpu",
             "rank4, and what is faster on ONNX Runtime's CPU provider",
             (separable_grid.PASS, deformation.PASS, heat_maps.PASS, grid_sample("gather"), *CPU_PASSES),
-            above_rank4,
+            above_rank4_inside,
             CPU_FINISH,
         ),
         Preset(
@@ -102,6 +110,7 @@ def lower(
     batch: int = 1,
     batched: Sequence[str] = (),
     finish: bool = True,
+    boundary: bool = False,
 ) -> Lowered:
     """Rewrite a graph for a target; the model is changed in place.
 
@@ -112,6 +121,7 @@ def lower(
         batch: frames in one run.
         batched: the inputs that have as many frames, joined to their first axis.
         finish: whether the preset's last passes are run, too.
+        boundary: inputs and outputs keep their shapes, with a Reshape beside each that the passes gave another.
 
     Raises:
         GraphError: no such preset, a graph that `prepare` refuses, or something is left that the target lacks.
@@ -129,4 +139,6 @@ def lower(
             f"{name_of(model)} cannot be lowered by {preset}: {', '.join(remaining[:3])} would stay"
             f"{' and others' if len(remaining) > 3 else ''} ({'; '.join(sorted(reasons)[:3]) or 'no reason known'})"
         )
+    if boundary:
+        restore_boundary(model)
     return Lowered(model, outcomes)
