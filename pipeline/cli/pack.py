@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .command import Command
+from .packs.build import BuildCommand
 from .packs.info import InfoCommand
 from .packs.list import ListCommand
 from .packs.path import PathCommand
@@ -19,6 +20,7 @@ COMMANDS: dict[str, type[Command]] = {
     "verify": VerifyCommand,
     "path": PathCommand,
     "remove": RemoveCommand,
+    "build": BuildCommand,
 }
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from ..errors import PackError
 from .manifest import Section
-from .pack import MANIFEST, Pack
-from .places import revision_folder
+from .pack import Pack
+from .places import MANIFEST, revision_folder
 
 BUILT = "built"
 """Folder of a pack's builds, inside the pack's."""
@@ -48,6 +48,7 @@ class BuildName:
 
     @property
     def text(self) -> str:
+        """`NAME+cpu`."""
         return JOINT.join(part for part in (self.pack, self.generator, self.preset) if part is not None)
 
     @property
@@ -163,8 +164,8 @@ def _read(source: Pack, folder: Path) -> Build:
     )
 
 
-def open_build(name: BuildName, source: Pack, find: Callable[[str], Pack | None]) -> Pack:
-    """The newest build of that name that is not out of date.
+def current_build(name: BuildName, source: Pack, find: Callable[[str], Pack | None]) -> Path:
+    """The folder of the newest build of that name that is not out of date.
 
     Args:
         source: the pack that `name.pack` means.
@@ -178,7 +179,7 @@ def open_build(name: BuildName, source: Pack, find: Callable[[str], Pack | None]
         if (build.name.preset, build.name.generator) == (name.preset, name.generator):
             stale = build.stale(lambda other: source if other == source.name else find(other))
             if not stale:
-                return Pack.open(build.folder)
+                return build.folder
             reasons.append(stale)
     if reasons:
         raise PackError(f"the build {name.text} is out of date: {reasons[0]}; build it again: {name.command}")

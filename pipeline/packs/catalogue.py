@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from .built import builds
 from .manifest import Manifest, read_manifest
+from .pack import Pack
 from .places import MANIFEST, incoming_folder, pulled_names, pulled_revisions
 from .registry import Entry, Registry
 from .store import FACES_PACK, SHIPPED, shipped_packs
@@ -13,8 +15,8 @@ from .store import FACES_PACK, SHIPPED, shipped_packs
 
 @dataclass(frozen=True)
 class Listed:
-    """A pack and where it is. `state`: "shipped", "pulled", "begun" (a pull was broken off) or "known" (can be
-    pulled); `folder` is None for the last two."""
+    """A pack and where it is. `state`: "shipped", "pulled", "built" (a build of one), "stale" (a build that is out of
+    date), "begun" (a pull was broken off) or "known" (can be pulled); `folder` is None for the last two."""
 
     manifest: Manifest
     state: str
@@ -43,9 +45,21 @@ def list_packs(registry: Registry) -> list[Listed]:
             entry = registry.entries.get(name)
             same = entry if entry and entry.revision == folder.name else None
             found.append(Listed(read_manifest(folder / MANIFEST), "pulled", folder, same))
+    found = [each for one in found for each in (one, *_builds(one))]
     here = {(one.manifest.name, one.manifest.revision) for one in found}
     for name, entry in registry.entries.items():
         if entry is not None and (name, entry.revision) not in here:
             state = "begun" if incoming_folder(entry.folder).is_dir() else "known"
             found.append(Listed(entry.manifest, state, None, entry))
     return found
+
+
+def _builds(one: Listed) -> list[Listed]:
+    """The builds of a pack that is here."""
+    assert one.folder is not None
+    source = Pack(one.folder, one.manifest)
+    made = []
+    for build in builds(source):
+        stale = build.stale(lambda other: source if other == source.name else None)
+        made.append(Listed(read_manifest(build.folder / MANIFEST), "stale" if stale else "built", build.folder, None))
+    return made

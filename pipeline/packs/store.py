@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import PackError
+from .built import build_names, current_build
 from .pack import Pack
 from .places import MANIFEST, pulled_names, pulled_revisions
 from .registry import Registry, read_registry
@@ -35,13 +36,16 @@ def open_pack(name_or_folder: str = DEFAULT_PACK, registry: Registry | None = No
 
 
 def find_pack(name_or_folder: str, registry: Registry | None = None) -> Path:
-    """The folder of a pack: a shipped one by its name, a pulled one by its name or NAME@REVISION, or that folder.
+    """The folder of a pack: a shipped one by its name, a pulled one by its name or NAME@REVISION, a build of one as
+    NAME+PRESET (`built`), or that folder.
 
     Of a pulled pack that the registry knows, the registry's revision is meant; of others, the one pulled last.
 
     Raises:
-        PackError: nothing is there, or it is known and not pulled yet.
+        PackError: nothing is there, or it is known and not pulled or not built yet.
     """
+    if (build := _build(name_or_folder, registry)) is not None:
+        return build
     name, _, revision = name_or_folder.partition("@")
     if not revision and (SHIPPED / name / MANIFEST).is_file():
         return SHIPPED / name
@@ -55,6 +59,25 @@ def find_pack(name_or_folder: str, registry: Registry | None = None) -> Path:
     if (Path(name_or_folder) / MANIFEST).is_file():
         return Path(name_or_folder)
     raise _missing(name_or_folder, name, revision, [folder.name for folder in here], registry or read_registry())
+
+
+def _build(text: str, registry: Registry | None) -> Path | None:
+    """The folder of the build that a text names; None where it names none, or a folder."""
+    if (Path(text) / MANIFEST).is_file():
+        return None
+    names = list(build_names(text))
+    for name in names:
+        source = _here(name.pack, registry)
+        if source is not None:
+            return current_build(name, source, lambda other: _here(other, registry))
+    return current_build(names[0], open_pack(names[0].pack, registry), lambda other: None) if names else None
+
+
+def _here(name: str, registry: Registry | None) -> Pack | None:
+    try:
+        return open_pack(name, registry)
+    except PackError:
+        return None
 
 
 def _missing(asked: str, name: str, revision: str, here: list[str], registry: Registry) -> PackError:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
+
+from filelock import FileLock
 
 from ...errors import OutputError, ProofError
 from ..built import BuildName, builds, builds_folder
-from ..pack import MANIFEST, Pack
+from ..pack import Pack
+from ..places import MANIFEST
 from .generators import Place, generators
 from .options import BuildOptions
 from .recipes import Recipe
@@ -25,7 +26,6 @@ def build(
     options: BuildOptions,
     *,
     generator: Pack | None = None,
-    pack_name: str | None = None,
     say: Say = lambda line: None,
 ) -> Pack:
     """Build a pack for a machine, unless that is done already.
@@ -35,7 +35,6 @@ def build(
 
     Args:
         pack: the source. generator: a pack whose models take the places of its generators.
-        pack_name: how the user names the source (its folder, for one that is not found by name).
         say: gets a line a step.
 
     Raises:
@@ -47,11 +46,19 @@ def build(
     for source in (pack, generator):
         if source is not None:
             source.verify()
-    name = BuildName(pack_name or pack.name, options.preset, generator.name if generator else None)
+    name = BuildName(pack.name, options.preset, generator.name if generator else None)
     home = builds_folder(pack)
     key = Writer(name, pack, generator, options, home).key
     folder, making = home / f"{name.stem}-{key}", home / f".{name.stem}-{key}.making"
-    with _alone(home, f".{name.stem}-{key}.lock"):
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(home / f".{name.stem}-{key}.lock")
+        lock.acquire()
+    except OSError as error:
+        raise OutputError(
+            f"{home} cannot be written ({error.strerror}); choose another folder by TALKREEL_PACKS"
+        ) from error
+    with lock:
         if (folder / MANIFEST).is_file():
             say(f"{folder} is there already")
             return Pack.open(folder)
@@ -108,25 +115,6 @@ def _output(folder: Path, place: Place, options: BuildOptions) -> Path:
     path = folder / file.with_name(f"{stem}.{options.preset}.onnx")
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-@contextmanager
-def _alone(home: Path, name: str) -> Iterator[None]:
-    """One process at a time; the others wait.
-
-    Raises:
-        OutputError: the folder cannot be written.
-    """
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        file = (home / name).open("w")
-    except OSError as error:
-        raise OutputError(
-            f"{home} cannot be written ({error.strerror}); choose another folder by TALKREEL_PACKS"
-        ) from error
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _refused(making: Path, folder: Path, error: ProofError) -> ProofError:

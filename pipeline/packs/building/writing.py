@@ -13,7 +13,8 @@ from typing import Any
 from ...graphs.memory import MemoryOptions, peak_memory
 from ..built import BuildName, key_of, source_digest, tools_version
 from ..manifest import FileEntry
-from ..pack import MANIFEST, Pack
+from ..pack import Pack
+from ..places import MANIFEST
 from .generators import Place
 from .options import BuildOptions
 from .recipes import Made
