@@ -86,6 +86,8 @@ def _infer(node: ir.Node, named: Mapping[str | None, ir.Value], opsets: dict[str
             twin.replace_input_with(index, None)  # the twin is no user of them
     elif node.domain == NCHWC:
         _reordered(node)
+    elif node.domain == "com.microsoft" and node.op_type == "QLinearConv" and "channels_last" in node.attributes:
+        _channels_last(node)
     else:
         infer_node(node, opsets)
 
@@ -108,6 +110,22 @@ def _reordered(node: ir.Node) -> None:
         scales = node.attributes["scales"].as_ints()
         shape = tuple(size * scale for size, scale in zip(shape, scales, strict=True))
     node.outputs[0].shape, node.outputs[0].type = ir.Shape(shape), source.type
+
+
+def _channels_last(node: ir.Node) -> None:
+    """An 8-bit convolution of [N, H, W, C]; the weights, input 3, stay [O, I, kH, kW]."""
+    source, weight = node.inputs[0], node.inputs[3]
+    given, kernel = (None if value is None else known_shape(value) for value in (source, weight))
+    if source is None or given is None or kernel is None:
+        return
+    batch, *space, _ = given
+    axes = len(space)
+    pads = node.attributes.get_ints("pads", [0] * 2 * axes)
+    steps, spread = (node.attributes.get_ints(name, [1] * axes) for name in ("strides", "dilations"))
+    sides = [
+        (space[i] + pads[i] + pads[axes + i] - spread[i] * (kernel[2 + i] - 1) - 1) // steps[i] + 1 for i in range(axes)
+    ]
+    node.outputs[0].shape, node.outputs[0].type = ir.Shape((batch, *sides, kernel[0])), source.type
 
 
 def _channels(node: ir.Node) -> int:

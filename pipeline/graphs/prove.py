@@ -97,6 +97,7 @@ def witness(
     layers: bool = False,
     options: RunOptions = DEFAULT_RUN,
     timed: RunOptions | None = None,
+    emulation: Path | None = None,
     runs: int = 5,
     orders: int = ORDERS,
 ) -> Evidence:
@@ -105,12 +106,15 @@ def witness(
     Args:
         what: what was done, `passes` step by step.
         timed: how both are run for their speed (None: by `options`, too).
+        emulation: a graph that is compared in the result's place, as its precision needs another machine.
 
     Raises:
         GraphError: a graph cannot be read, or the two do not fit. ModelError: one does not run.
     """
     original = prepare(load(source), dims)
-    comparison = compare(source, output, dims=dims, inputs=inputs, layers=layers, options=options, orders=orders)
+    comparison = compare(
+        source, emulation or output, dims=dims, inputs=inputs, layers=layers, options=options, orders=orders
+    )
     evidence = Evidence(
         preset=what,
         before=GraphFile.read(source),

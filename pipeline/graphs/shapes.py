@@ -20,7 +20,8 @@ def infer_shapes(model: ir.Model) -> None:
 
 
 def infer_node(node: ir.Node, opsets: dict[str, int]) -> None:
-    """Set type and shape of a node's outputs from its inputs'; nothing when its operator is not known."""
+    """Set type and shape of a node's outputs from its inputs'; nothing when its operator or an input's type is not
+    known."""
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
     except (onnx.defs.SchemaError, KeyError):
@@ -28,8 +29,10 @@ def infer_node(node: ir.Node, opsets: dict[str, int]) -> None:
     proto = ir.to_proto(node)
     types, data = {}, {}
     for value in node.inputs:
-        if value is None or value.type is None:
+        if value is None:
             continue
+        if value.type is None:
+            return
         types[value.name or ""] = _type(value)
         if value.const_value is not None and value.const_value.nbytes <= INPUT_DATA_BYTES:
             data[value.name or ""] = ir.to_proto(value.const_value)

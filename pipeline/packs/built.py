@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PackError
-from .manifest import Section
 from .pack import Pack
 from .places import MANIFEST, revision_folder
+from .section import Section
 
 BUILT = "built"
 """Folder of a pack's builds, inside the pack's."""

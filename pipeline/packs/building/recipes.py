@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import GraphError
-from ...graphs.convert import convert, has_halves, upcast
+from ...graphs.convert import convert, emulated, has_halves, upcast
 from ...graphs.evidence import Bounds, Evidence
 from ...graphs.feeds import Feeds, Signature, signature
 from ...graphs.half_size import half_size
@@ -25,7 +25,7 @@ from ...graphs.prove import prove, settle, witness
 from ...graphs.quantise import quantise_convs
 from ...graphs.runner import RunOptions
 from ...graphs.schemes import Inputs
-from ...runtime.session import onnxruntime
+from ...runtime.library import onnxruntime
 from ..manifest import ModelSpec
 from .options import GAIN, BuildOptions
 from .samples import Samples
@@ -144,6 +144,7 @@ class Recipe:
             passes={"upcast": Outcome(done.nodes, dict.fromkeys(done.kept, "its meaning is not known"))},
             options=self.run,
             runs=0,
+            orders=1,
         )
         return plain, [_told("upcast", settle(evidence, plain))]
 
@@ -158,9 +159,11 @@ class Recipe:
         steps = [_told("cuda", prove(plain, "cuda", exact, boundary=True, options=self.run, runs=0))]
         model = prepare(load(exact))
         ports = signature(model)
-        seen = [*self.samples.feeds(spec, ports, self.samples.calibration), *_spread(ports)]
+        seen = [*self.samples.feeds(spec, ports), *_spread(ports)]
         converted, report = convert(model, calibration=seen, half_statistics=True)
         save(converted, output)
+        rounded = output.with_name(f"{output.stem}.rounded.onnx")  # float32 kernels here, with every half value rounded
+        save(emulated(converted), rounded)
         evidence = witness(
             exact,
             output,
@@ -169,6 +172,7 @@ class Recipe:
             passes={"convert": Outcome(report.halves, report.exact)},
             options=self.run,
             timed=self.cuda,
+            emulation=rounded,
             runs=self.options.pairs if self.cuda else 0,
         )
         steps.append(_told("float16", settle(evidence, output)))
@@ -177,10 +181,10 @@ class Recipe:
     def _int8(self, plain: Path, spec: ModelSpec, output: Path) -> Made:
         model = lower(load(plain), "cpu", finish=False).model
         ports = signature(model)
-        judged = self.samples.feeds(spec, ports, self.samples.judged)
+        judged = self.samples.feeds(spec, ports, judged=True)
         found = quantise_convs(
             model,
-            self.samples.feeds(spec, ports, self.samples.calibration),
+            self.samples.feeds(spec, ports),
             judged=judged,
             psnr=self.options.psnr,
             finish=PRESETS["cpu"].finish,

@@ -14,10 +14,10 @@ from ...errors import TalkreelError
 from ...graphs.feeds import Array, Feeds, Signature
 from ...graphs.schemes import Inputs
 from ...report import Report
-from ...runtime.session import RuntimeOptions
+from ...runtime.options import RuntimeOptions
 from ...settings import Settings
 from ...studio import Studio
-from ...values import Sound
+from ...values import Motion, Sound
 from ..manifest import ModelSpec
 from ..pack import Pack
 
@@ -40,10 +40,11 @@ class Samples:
     origin: str
     """Where they come from, for people."""
 
-    def feeds(self, spec: ModelSpec, ports: Signature, rows: Sequence[Roles]) -> list[Feeds]:
-        """Rows by the tensors' names; where there are none, seeded ones that fit the graph."""
+    def feeds(self, spec: ModelSpec, ports: Signature, *, judged: bool = False) -> list[Feeds]:
+        """Calibration's inputs, or those to be judged, by the tensors' names; where there are none, seeded ones."""
+        rows = self.judged if judged else self.calibration
         if not rows:
-            seeds = (0, 1) if rows is self.calibration else (2,)
+            seeds = (2,) if judged else (0, 1)
             return [row for seed in seeds for kind in Inputs(seed=seed).make(ports)[1].values() for row in kind]
         names = {role: tensor.name for role, tensor in spec.inputs.items()}
         return [
@@ -62,7 +63,9 @@ def collect(pack: Pack, portraits: Sequence[Path], threads: int) -> Samples:
     try:
         studio = Studio(pack, RuntimeOptions(threads=threads))
         pictures = [picture for path in portraits or [PORTRAIT] for picture in _variants(path)]
-        rows = [_rows(studio, picture) for picture in pictures]
+        sound = syllables(studio.speech.sample_rate)
+        motion = studio.make_motion(sound, Settings(), Report(), lambda done, total: None)
+        rows = [_rows(studio, picture, motion, sound) for picture in pictures]
     except TalkreelError as error:
         if portraits:
             raise
@@ -85,12 +88,10 @@ def _variants(path: Path) -> list[bytes]:
     return made
 
 
-def _rows(studio: Studio, picture: bytes) -> list[Roles]:
+def _rows(studio: Studio, picture: bytes, motion: Motion, sound: Sound) -> list[Roles]:
     report, settings = Report(), Settings()
     portrait = studio.prepare_portrait(io.BytesIO(picture), settings, report)
     appearance = studio.make_appearance(portrait, report)
-    sound = syllables(studio.speech.sample_rate)
-    motion = studio.make_motion(sound, settings, report, lambda done, total: None)
     scene = studio.scene(appearance, motion, sound.duration, settings)
     source = appearance.source.keypoints[None]
     frames = np.linspace(0, scene.count - 1, FRAMES + 2).round().astype(int)[1:-1]

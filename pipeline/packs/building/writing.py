@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from ...errors import GraphError
 from ...graphs.memory import MemoryOptions, peak_memory
 from ..built import BuildName, key_of, source_digest, tools_version
 from ..manifest import FileEntry
@@ -58,8 +59,11 @@ class Writer:
         entry.pop("variants", None)
         if made.variants:
             entry["variants"] = {variant: self._relative(path) for variant, path in made.variants.items()}
-        predicted = peak_memory(made.file, MemoryOptions(threads=1)).session
-        entry["memory_bytes"] = -(-predicted // MEMORY_STEP) * MEMORY_STEP
+        try:
+            predicted = peak_memory(made.file, MemoryOptions(threads=1)).session
+            entry["memory_bytes"] = -(-predicted // MEMORY_STEP) * MEMORY_STEP
+        except GraphError as error:  # an operator of the runtime's own whose shapes are not known
+            made.steps.append(f"memory not predicted: {error}")
         source = place.pack.manifest.files[place.spec.file]
         for path in (made.file, *made.variants.values(), *made.kept):
             for each in (path, path.with_name(f"{path.name}.data")):
@@ -93,7 +97,7 @@ class Writer:
     def _describe(self) -> None:
         self.data["name"] = self.name.text
         self.data["files"] = {name: self.files[name] for name in sorted(self.files)}
-        self.data.pop("source", None)  # of the pack that was pulled
+        self.data.pop("origin", None)  # addresses of the pack that was pulled
         if self.other is not None:
             licence, theirs = self.data["licence"], self.other.manifest
             if theirs.licence not in licence["summary"]:
