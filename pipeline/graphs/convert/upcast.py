@@ -7,6 +7,7 @@ between, which is gone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,18 +54,18 @@ def upcast(model: ir.Model) -> Upcast:
     made, graph = Upcast(), model.graph
     before = weight_bytes(graph)
     boundary = _narrow_outputs(model)
-    types = {value: value.dtype for node in graph for value in (*node.inputs, *node.outputs) if value is not None}
+    given = {node: [None if value is None else value.dtype for value in node.inputs] for node in graph}
     for value in graph.initializers.values():
         _widen_constant(value)
     _widen_inputs(model, boundary)
     for node in list(graph):
         if node in boundary:
             continue
-        halves = any(types.get(value) in HALVES for value in (*node.inputs, *node.outputs) if value is not None)
+        halves = any(dtype in HALVES for dtype in (*given[node], *(value.dtype for value in node.outputs)))
         if not _is_known(node, model.opset_imports):
             if halves:
                 made.kept.append(describe(node))
-                _keep(model, node, types)
+                _keep(model, node, given[node])
             continue
         made.nodes += [describe(node)] if halves else []
         _widen_attributes(node)
@@ -134,11 +135,10 @@ def _narrow_outputs(model: ir.Model) -> set[ir.Node]:
     return made
 
 
-def _keep(model: ir.Model, node: ir.Node, types: dict[ir.Value, ir.DataType | None]) -> None:
-    """Casts around a node, so that it sees the types it was made for."""
+def _keep(model: ir.Model, node: ir.Node, given: Sequence[ir.DataType | None]) -> None:
+    """Casts around a node, so that it is given the types it was made for."""
     before = Editor(model, before=node)
-    for index, value in enumerate(node.inputs):
-        wanted = None if value is None else types.get(value)
+    for index, (value, wanted) in enumerate(zip(node.inputs, given, strict=True)):
         if value is not None and wanted in HALVES and value.dtype != wanted:
             node.replace_input_with(index, before.op("Cast", value, to=wanted.value))
     for value in node.outputs:
