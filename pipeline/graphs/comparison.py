@@ -65,13 +65,18 @@ class Comparison:
 
 
 def over(
-    comparison: Comparison, bound: float | None = None, *, mean: float | None = None, psnr: float | None = None
+    comparison: Comparison,
+    bound: float | None = None,
+    *,
+    mean: float | None = None,
+    rms: float | None = None,
+    psnr: float | None = None,
 ) -> list[str]:
     """Outputs that break a bound, a line each.
 
     Args:
         bound: greatest error in noise floors.
-        mean: greatest mean error.
+        mean: greatest mean error. rms: greatest root mean squared error.
         psnr: least PSNR, dB.
     """
     broken = []
@@ -82,6 +87,8 @@ def over(
                 broken.append(f"{what} is off by {found.ratio:.2f} times the noise floor, more than {bound:g}")
             if mean is not None and not found.error.mean <= mean:
                 broken.append(f"{what} has a mean error of {found.error.mean:.3g}, more than {mean:g}")
+            if rms is not None and not found.error.rms <= rms:
+                broken.append(f"{what} has a root mean squared error of {found.error.rms:.3g}, more than {rms:.3g}")
             if psnr is not None and not found.error.psnr >= psnr:
                 broken.append(f"{what} has a PSNR of {found.error.psnr:.1f} dB, less than {psnr:g}")
     return broken

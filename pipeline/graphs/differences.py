@@ -27,6 +27,8 @@ class Error:
     """99.9th percentile."""
     psnr: float
     """10 log10(range² / mean squared difference) dB, of the reference's range; `inf` for equal arrays."""
+    rms: float = 0.0
+    """Root of the mean squared difference."""
 
     def to_json(self) -> dict[str, Any]:
         """Six digits each; what is not finite as text."""
@@ -55,7 +57,7 @@ def difference(found: Array, reference: Array, span: float) -> Error:
     p99, p999 = _percentiles(apart, (0.99, 0.999))
     squared = float(np.mean(apart**2))
     psnr = math.inf if squared == 0 else -math.inf if math.isinf(squared) or span == 0 else _decibel(span**2 / squared)
-    return Error(float(apart.max()), float(apart.mean()), p99, p999, psnr)
+    return Error(float(apart.max()), float(apart.mean()), p99, p999, psnr, math.sqrt(squared))
 
 
 def largest(errors: Sequence[Error]) -> Error:
@@ -66,6 +68,7 @@ def largest(errors: Sequence[Error]) -> Error:
         p99=max(error.p99 for error in errors),
         p999=max(error.p999 for error in errors),
         psnr=min(error.psnr for error in errors),
+        rms=max(error.rms for error in errors),
     )
 
 

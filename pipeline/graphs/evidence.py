@@ -49,14 +49,14 @@ class Bounds:
     """Greatest error of an output, in noise floors."""
     mean: float | None = None
     """Greatest mean error of an output."""
-    psnr: float | None = None
-    """Least PSNR of an output, dB."""
+    rms: float | None = None
+    """Greatest root mean squared error of an output."""
     faster: float | None = None
     """How many times as fast the result must be, a frame."""
 
     def broken(self, comparison: Comparison, speed: Speed | None) -> list[str]:
         """Those that do not hold, one line each."""
-        lines = over(comparison, self.floors, mean=self.mean, psnr=self.psnr)
+        lines = over(comparison, self.floors, mean=self.mean, rms=self.rms)
         if speed is not None and self.faster is not None and speed.ratio < self.faster:
             lines.append(f"it is {speed.ratio:.2f} times as fast, less than {self.faster:g}")
         return lines
@@ -65,7 +65,8 @@ class Bounds:
         """Those of the errors, in words."""
         found = [] if self.floors is None else [f"error at most {self.floors:g} times the noise floor"]
         found += [] if self.mean is None else [f"mean error at most {self.mean:g}"]
-        return ", ".join([*found, *([] if self.psnr is None else [f"PSNR at least {self.psnr:g} dB"])])
+        found += [] if self.rms is None else [f"root mean squared error at most {self.rms:.4g}"]
+        return ", ".join(found)
 
 
 @dataclass
@@ -96,7 +97,7 @@ class Evidence:
             "after": self.after.to_json(),
             "batch": self.batch,
             "bound": self.bounds.floors,
-            "other_bounds": {"mean": self.bounds.mean, "psnr": self.bounds.psnr},
+            "other_bounds": {"mean": self.bounds.mean, "rms": self.bounds.rms},
             "errors": self.comparison.to_json(),
             "passes": [
                 {"name": name, "rewritten": outcome.rewritten, "left": outcome.left}

@@ -202,7 +202,7 @@ class Recipe:
                 plain,
                 output,
                 "int8",
-                Bounds(floors=None, psnr=self.options.psnr),
+                Bounds(floors=None, rms=10 ** (-self.options.psnr / 20)),
                 passes={"int8": Outcome(chosen, left | found.report.left)},
                 inputs=inputs,
                 options=self.run,

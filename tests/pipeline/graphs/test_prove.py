@@ -65,7 +65,7 @@ def test_a_proof_writes_graph_and_evidence(source: Path) -> None:
     assert set(data["errors"]["outputs"]) == {"small", "unit", "large"}
     for row in data["errors"]["outputs"].values():
         assert row["y"]["ratio"] <= 2
-        assert row["y"]["error"].keys() == row["y"]["floor"].keys() == {"max", "mean", "p99", "p999", "psnr"}
+        assert row["y"]["error"].keys() == row["y"]["floor"].keys() == {"max", "mean", "p99", "p999", "psnr", "rms"}
     speed = data["speed"]
     assert speed["seconds_before"] > 0
     assert speed["ratio"] > 0

@@ -6,10 +6,9 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 
-from filelock import FileLock
-
 from ...errors import OutputError, ProofError
 from ..built import BuildName, builds, builds_folder
+from ..locks import locked
 from ..pack import Pack
 from ..places import MANIFEST
 from .generators import Place, generators
@@ -50,15 +49,7 @@ def build(
     home = builds_folder(pack)
     key = Writer(name, pack, generator, options, home).key
     folder, making = home / f"{name.stem}-{key}", home / f".{name.stem}-{key}.making"
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(home / f".{name.stem}-{key}.lock")
-        lock.acquire()
-    except OSError as error:
-        raise OutputError(
-            f"{home} cannot be written ({error.strerror}); choose another folder by TALKREEL_PACKS"
-        ) from error
-    with lock:
+    with locked(home / f".{name.stem}-{key}.lock", lambda: say(f"{folder} is being built by another process")):
         if (folder / MANIFEST).is_file():
             say(f"{folder} is there already")
             return Pack.open(folder)
