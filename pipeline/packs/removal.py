@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import OutputError, PackError
+from .built import build_names
 from .locks import locked
 from .names import is_word
 from .places import packs_root
-from .store import shipped_packs
+from .store import builds_named, shipped_packs
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,14 @@ class Removed:
 
 
 def remove(pack: str) -> Removed:
-    """Remove every revision of a pulled pack, whole or begun; NAME@REVISION removes that one.
+    """Remove every revision of a pulled pack, whole or begun, with its builds; NAME@REVISION removes that one, and
+    NAME+PRESET a build alone.
 
     Raises:
-        PackError: nothing of that name was pulled. OutputError: a folder cannot be removed.
+        PackError: nothing of that name was pulled or built. OutputError: a folder cannot be removed.
     """
+    if any(build_names(pack)):
+        return _remove_builds(pack)
     name, _, revision = pack.partition("@")
     home = packs_root() / name
     found = sorted(home.iterdir()) if is_word(name) and home.is_dir() else []
@@ -48,6 +52,17 @@ def remove(pack: str) -> Removed:
     with contextlib.suppress(OSError):
         home.rmdir()
     return Removed(tuple(folders), size)
+
+
+def _remove_builds(text: str) -> Removed:
+    """The builds of that name, those that are out of date, too."""
+    made = builds_named(text)
+    if not made:
+        raise PackError(f"pack {text} was not built, so there is nothing to remove; see talkreel pack list")
+    size = sum(build.bytes for build in made)
+    for build in made:
+        _remove(build.folder)
+    return Removed(tuple(build.folder for build in made), size)
 
 
 def _remove(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import PackError
-from .built import build_names, current_build
+from .built import Build, build_names, builds, current_build
 from .pack import Pack
 from .places import MANIFEST, pulled_names, pulled_revisions
 from .registry import Registry, read_registry
@@ -71,6 +71,19 @@ def _build(text: str, registry: Registry | None) -> Path | None:
         if source is not None:
             return current_build(name, source, lambda other: _here(other, registry))
     return current_build(names[0], open_pack(names[0].pack, registry), lambda other: None) if names else None
+
+
+def builds_named(text: str, registry: Registry | None = None) -> list[Build]:
+    """Every build of that name that is here, those that are out of date, too.
+
+    Raises:
+        PackError: a build's manifest is damaged.
+    """
+    sources = [(name, _here(name.pack, registry)) for name in build_names(text)]
+    pairs = [(name, build) for name, source in sources if source is not None for build in builds(source)]
+    return [
+        build for name, build in pairs if (build.name.preset, build.name.generator) == (name.preset, name.generator)
+    ]
 
 
 def _here(name: str, registry: Registry | None) -> Pack | None:

@@ -10,10 +10,12 @@ from .arguments import add_json, megabytes, show
 class RemoveCommand:
     """Remove a pulled pack with what was built from it and what is left of broken-off pulls."""
 
-    help = "remove a pulled pack"
+    help = "remove a pulled pack, or a build"
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("pack", metavar="PACK", help="name (every revision), or NAME@REVISION")
+        parser.add_argument(
+            "pack", metavar="PACK", help="name (every revision), NAME@REVISION, or NAME+PRESET for a build alone"
+        )
         add_json(parser)
 
     def run(self, args: argparse.Namespace) -> int:
