@@ -20,6 +20,7 @@ TalkreelError
 ├── ProviderError              no stated provider ran a model, or in part  exit 1
 ├── FirstFrameError            the first frame stayed bad                  exit 1
 ├── ProofError                 a rewritten graph breaks a stated bound     exit 1
+├── OutOfTimeError             the film cannot be, or was not, done in time   exit 4
 └── FilmError                  encoding or muxing failed                   exit 1
 
 A message says what is wrong, with which input, and what to do. The command
@@ -140,6 +141,12 @@ class FirstFrameError(TalkreelError):
     def __init__(self, message: str, faults: Sequence[str]) -> None:
         super().__init__(message)
         self.faults = tuple(faults)
+
+
+class OutOfTimeError(TalkreelError):
+    """The film cannot be done by its deadline, or was not."""
+
+    exit_code = 4
 
 
 class FilmError(TalkreelError):

@@ -6,12 +6,15 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from .deadline import Deadline
 from .errors import OutputError
 from .machine import memory_peak
+from .pace import decide_here
 from .packs.pack import Pack
 from .packs.store import DEFAULT_PACK, open_pack
 from .prefetch import prefetched
@@ -74,7 +77,9 @@ def render(
     pack: Pack | str = DEFAULT_PACK,
     options: RuntimeOptions | None = None,
     studio: Studio | None = None,
+    deadline: float | None = None,
     on_progress: OnProgress = ignore_progress,
+    on_note: Callable[[str], None] = lambda note: None,
 ) -> Report:
     """Turn a portrait and a voice recording into a WebM of that person speaking.
 
@@ -83,16 +88,19 @@ def render(
         output: where the film appears, once it is complete.
         pack: a pack, its name, or its folder. options: threads and execution providers.
         studio: an open one to be used instead of pack and options.
-        on_progress: see `OnProgress`.
+        deadline: seconds from now in which the film must be done. Where they do not suffice for it as asked, the
+            rate of key frames is lowered, then the preset; the report says so.
+        on_progress: see `OnProgress`. on_note: told in one line what is made otherwise than asked.
 
     Returns:
         What happened, frame by frame where something had to be repaired.
 
     Raises:
         InputError: the inputs or settings cannot be used, or the models do not fit in the memory; nothing was rendered.
+        OutOfTimeError: it cannot be done by the deadline, or was not; nothing is left.
         FirstFrameError: the first frame stayed bad. ModelError, FilmError: a fault of ours.
     """
-    begun = time.perf_counter()
+    begun, clock = time.perf_counter(), Deadline(deadline)
     settings = settings or Settings()
     studio = studio or Studio(pack if isinstance(pack, Pack) else open_pack(pack), options or RuntimeOptions())
     output = check_output(Path(output))
@@ -100,35 +108,45 @@ def render(
     studio.require_memory(settings.preset)  # that, or an unknown one, is told before any work
     report = Report.begin(studio.pack, settings, studio.options.thread_count)
 
+    def step(stage: str, done: int, total: int) -> None:
+        clock.check(f"{stage}, {done} of {total}")
+        on_progress(stage, done, total)
+
     with report.timing("sound"):
         sound, soundtrack = read_sound(_opened(audio))
-    on_progress("sound", 1, 1)
+    step("sound", 1, 1)
 
     picture = studio.prepare_portrait(_opened(portrait), settings, report)
     studio.describe_portrait(picture, report)
-    on_progress("portrait", 1, 1)
+    step("portrait", 1, 1)
 
-    motion = studio.make_motion(
-        sound, settings, report, on_window=lambda done, total: on_progress("motion", done, total)
-    )
+    motion = studio.make_motion(sound, settings, report, on_window=lambda done, total: step("motion", done, total))
 
     appearance = studio.make_appearance(picture, report)
-    on_progress("appearance", 1, 1)
+    step("appearance", 1, 1)
 
     scene = studio.scene(appearance, motion, sound.duration, settings)
+    if deadline is not None:
+        decision = decide_here(scene, picture, clock)
+        settings, scene = decision.settings, replace(scene, settings=decision.settings)
+        report.describe_budget(decision)
+        if note := decision.note():
+            on_note(note)
+        step("budget", 1, 1)
     with report.timing("key frames"):
         numbers = scene.key_frame_numbers().tolist()
     report.frames.plan(scene.count, len(numbers))
 
     def key_frames() -> Iterator[KeyFrame]:
         for done, key in enumerate(scene.render(numbers, picture.pixels, report), 1):
-            on_progress("frames", done, len(numbers))
+            step("frames", done, len(numbers))
             yield key
 
     compositor = studio.compositor(picture, settings)
 
     def frames() -> Iterator[U8]:
         for _, image in scene.between(key_frames(), report):
+            clock.check("the film's frames")
             with report.timing("compositing"):
                 yield compositor.compose(image)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .budget import Decision
 from .packs.pack import Pack
 from .runtime.builds import builds_problem, installed_builds
 from .runtime.places import Fall
@@ -46,7 +47,7 @@ def versions() -> dict[str, str]:
 
 @dataclass
 class Report:
-    """What `render` returns and `--report` writes."""
+    """What `render` returns and `--report` writes. `budget`: with a deadline, see `budget.Decision`."""
 
     pack: str = ""
     pack_revision: str = ""
@@ -58,6 +59,7 @@ class Report:
     portrait: dict[str, Any] = field(default_factory=dict)
     film: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    budget: dict[str, Any] | None = None
     synthetic: str | None = None
     threads: int = 0
     seconds: float = 0.0
@@ -90,6 +92,13 @@ class Report:
         if portrait.shrunk and self.settings.get("frame") == "portrait":
             stored = "x".join(map(str, portrait.stored_size))
             self.notes.append(f"the picture was shrunk from {stored} to {width}x{height}; --max-side sets the limit")
+
+    def describe_budget(self, decision: Decision) -> None:
+        """How the film was made so as to be done in time: `settings` are then those that it was made with."""
+        self.settings = decision.settings.to_json()
+        self.budget = decision.to_json()
+        if note := decision.note():
+            self.notes.append(note)
 
     def describe_film(self, film: FilmFormat, facts: FilmFacts) -> None:
         """Size, rate, durations, and how far the sound begins after the picture."""

@@ -225,17 +225,26 @@ class Scene:
             stitching=self._stitching,
         )
 
-    def key_frame_numbers(self) -> NDArray[np.int64]:
-        """Stage 6: [n] int64, rising, from the film's first frame to its last."""
-        lips = list(self.studio.driving.lip_points) or slice(None)
+    @cached_property
+    def _mouths(self) -> dict[int, F32]:
+        """Lip points [L, 3] by frame: the same for every rate of key frames."""
+        return {}
+
+    def _mouth(self, frame: int) -> F32:
+        if frame not in self._mouths:
+            lips = list(self.studio.driving.lip_points) or slice(None)
+            self._mouths[frame] = self.keypoints(frame)[lips]
+        return self._mouths[frame]
+
+    def key_frame_numbers(self, keyframe_fps: float | None = None) -> NDArray[np.int64]:
+        """Stage 6: [n] int64, rising, from the film's first frame to its last.
+
+        Args:
+            keyframe_fps: another rate than the settings'; theirs, or the pack's, unless given.
+        """
         spec = self.studio.key_frames
-        return plan_key_frames(
-            lambda frame: self.keypoints(frame)[lips],
-            self.count,
-            self.settings.fps,
-            self.settings.keyframe_fps or spec.fps,
-            spec,
-        )
+        rate = keyframe_fps or self.settings.keyframe_fps or spec.fps
+        return plan_key_frames(self._mouth, self.count, self.settings.fps, rate, spec)
 
     def render(
         self,

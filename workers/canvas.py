@@ -4,6 +4,8 @@
                          plan ── render:0 … render:n ── encode:0 … encode:m ── mux
     portrait ─ appearance┘
 
+A job with a deadline has a step before `plan`, `budget`, which decides how much of the film there is time for.
+
 A job's steps are not written down beforehand: whenever one ends, `ready` says which may follow. So a
 message never grows with the film, and a job has only a few steps in the queues, which is what lets a
 short job pass between the steps of a long one.
@@ -32,6 +34,7 @@ QUEUES = {
     "mux": "media",
     "motion": "motion",
     "appearance": "render",
+    "budget": "render",
     "render": "render",
     "settle": "render",
     "encode": "encode",
@@ -48,6 +51,9 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "appearance": ("portrait",),
     "plan": ("motion", "appearance"),
 }
+
+FOLLOWS_IN_TIME = {**FOLLOWS, "budget": FOLLOWS["plan"], "plan": ("budget",)}
+"""The same of a job with a deadline."""
 
 
 def kind_of(step: str) -> str:
@@ -76,11 +82,12 @@ def ready(view: JobView) -> list[str]:
 
 
 def _ready(view: JobView) -> Iterator[str]:
-    for step, before in FOLLOWS.items():
+    follows = FOLLOWS if view.order.deadline is None else FOLLOWS_IN_TIME
+    for step, before in follows.items():
         if all(view.result(name) is not None for name in before):
             yield step
     plan = view.result("plan")
-    if plan is None or any(view.result(step) is None for step in FOLLOWS):  # lost, and being made again
+    if plan is None or any(view.result(step) is None for step in follows):  # lost, and being made again
         return
     segments: list[list[int]] = plan["segments"]
     settled = _settled(view, plan["chunks"])

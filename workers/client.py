@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
+from pipeline.deadline import check_deadline
 from pipeline.errors import SettingsError
 from pipeline.packs.store import DEFAULT_PACK, open_pack
 from pipeline.settings import Settings
@@ -50,7 +51,8 @@ class Client:
         Args:
             portrait, audio: a path, bytes, or an open binary file.
             pack: name of a pack that the workers have. priority: "high", "normal" or "low".
-            deadline: seconds from now in which the film must be done. settings: of `pipeline.Settings`.
+            deadline: seconds from now in which the film must be done. Where they do not suffice for it as asked, the
+            rate of key frames is lowered, then the preset; then the job ends. settings: of `pipeline.Settings`.
 
         Raises:
             InputError: inputs or settings cannot be used; nothing was queued.
@@ -59,8 +61,7 @@ class Client:
         chosen = Settings.from_json({**Settings().to_json(), **settings})
         if priority not in PRIORITIES:
             raise SettingsError(f"priority {priority!r} is unknown; give one of: {', '.join(PRIORITIES)}")
-        if deadline is not None and not 0 < deadline < 7 * 24 * 3600:
-            raise SettingsError(f"deadline {deadline} is out of range; give seconds above 0, a week at most")
+        check_deadline(deadline)
         opened = open_pack(pack)
         opened.manifest.preset(chosen.preset)
         picture, picture_name = read_input(portrait)

@@ -41,6 +41,11 @@ def grace() -> float:
     return float(os.environ.get("TALKREEL_GRACE") or GRACE)
 
 
+def served_queues() -> list[str]:
+    """What this worker works on: TALKREEL_QUEUES, else all."""
+    return os.environ.get("TALKREEL_QUEUES", ",".join(QUEUES)).split(",")
+
+
 def threads_per_process(processes: int | None = None, cores: int | None = None) -> int:
     """Threads that a model may use in one worker process, so that N processes on a machine do not fight:
     TALKREEL_THREADS, else the cores divided among the worker's processes.

@@ -131,8 +131,9 @@ class DeadlineError(JobError):
 
     exit_code = 4
 
-    def __init__(self, job: str, seconds: float) -> None:
-        super().__init__(f"job {job} was not done within its deadline of {seconds:g} s; give it more time", job)
+    def __init__(self, job: str, seconds: float, reason: str = "") -> None:
+        why = f": {reason}" if reason else ""
+        super().__init__(f"job {job} was not done within its deadline of {seconds:g} s{why}; give it more time", job)
         self.seconds = seconds
 
 

@@ -7,7 +7,7 @@ import time
 
 from celery.exceptions import SoftTimeLimitExceeded
 
-from pipeline.errors import ModelError, TalkreelError, TooLittleMemoryError
+from pipeline.errors import ModelError, OutOfTimeError, TalkreelError, TooLittleMemoryError
 
 from .errors import (
     ArtifactMissingError,
@@ -50,6 +50,9 @@ def settle_failure(fleet: Fleet, job: str, step: str, owner: str, error: Excepti
     if isinstance(error, DeadlineError):
         fleet.late(job)
         return "late"
+    if isinstance(error, OutOfTimeError):
+        fleet.late(job, str(error))
+        return "cannot be done in time"
     if isinstance(error, (JobCancelledError, JobReleasedError, JobNotFoundError)):
         return "ended"
     if isinstance(error, WorkerMismatchError):

@@ -24,6 +24,7 @@ from .job_view import JobView
 from .jobs import Jobs
 from .keys import Keys
 from .order import Order
+from .paces import Paces
 from .value_cache import ValueCache
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Fleet:
         self.store = store or RedisStore(connections.artifacts)
         self.values = ValueCache(self.store)
         self.films = Films.read(self.store)
+        self.paces = Paces(connections.artifacts)
 
     def advance(self, job: str) -> None:
         """Send every step that may follow; end the job when its film is made.
@@ -102,10 +104,15 @@ class Fleet:
             self.films.delete(job)
         self.jobs.cleaned(job)
 
-    def late(self, job: str) -> None:
-        """End a job whose deadline has passed."""
-        order = self.jobs.order(job)
-        self.end(job, "failed", DeadlineError(job, round((order.deadline or 0) - order.submitted, 3)))
+    def late(self, job: str, reason: str = "") -> None:
+        """End a job whose deadline has passed or, for the reason given, cannot be met."""
+        view = self.jobs.view(job)
+        order = view.order
+        if not reason and (plan := view.result("plan")):
+            done = self.jobs.counts(job).get("frames", 0)
+            note = f" ({view.budget['note']})" if view.budget and view.budget["note"] else ""
+            reason = f"{done} of {plan['key_frames']} key frames were rendered{note}"
+        self.end(job, "failed", DeadlineError(job, round((order.deadline or 0) - order.submitted, 3), reason))
 
     def drop_late_film(self, job: str) -> None:
         """Delete a film that came after the job's end."""
@@ -138,6 +145,9 @@ class Fleet:
             data["frames"][name] = [
                 {"frame": r["index"], "reasons": list(r["reasons"])} for r in repairs if r["kind"] == kind
             ]
+        if view.budget is not None:
+            data["budget"] = view.budget
+            data["notes"] += [view.budget["note"]] if view.budget["note"] else []
         data["seconds"] = view.now - order.submitted
         data["job"] = order.job
         self.jobs.set_report(order.job, data)

@@ -155,6 +155,16 @@ return 1
 """
 )
 
+# 3 what was decided as JSON, 4 event as JSON, 5 most events. What stands: the first that was decided.
+DECIDE = (
+    _COMMON
+    + """
+if state ~= 'running' then return '' end
+if redis.call('HSETNX', KEYS[1], 'budget', ARGV[3]) == 1 then tell(ARGV[4], ARGV[5]) end
+return redis.call('HGET', KEYS[1], 'budget')
+"""
+)
+
 # 3 report as JSON
 REPORT = (
     _COMMON

@@ -29,6 +29,7 @@ def job_status(fleet: Fleet, job: str) -> dict[str, Any]:
             "done": fleet.jobs.counts(job).get("frames", 0),
             "total": (view.result("plan") or {}).get("key_frames"),
         },
+        "budget": view.budget,
         "bytes": fleet.store.usage(job),
         "stalled": [_standstill(view, step) for step in view.stalled()],
     }

@@ -39,13 +39,15 @@ class StepState:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job read at one moment."""
+    """A job read at one moment. `budget`: what was decided to meet its deadline, once it was; the order is as lowered
+    by it."""
 
     order: Order
     state: str
     error: dict[str, Any] | None
     steps: Mapping[str, StepState]
     now: float
+    budget: dict[str, Any] | None = None
 
     def result(self, step: str) -> dict[str, Any] | None:
         """What a step returned, or None while it is not done."""

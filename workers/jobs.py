@@ -70,7 +70,7 @@ class Jobs:
         self.redis: Any = server.client()
         self.prefix = prefix
         self.lifetime = lifetime
-        names = ("SEND", "BEGIN", "BEAT", "FINISH", "HAND_BACK", "REMAKE", "TELL", "EVENT", "REPORT", "END")
+        names = ("SEND", "BEGIN", "BEAT", "FINISH", "HAND_BACK", "REMAKE", "TELL", "EVENT", "DECIDE", "REPORT", "END")
         self._scripts = {name: self.redis.register_script(getattr(job_scripts, name)) for name in names}
 
     def key(self, job: str, part: str = "") -> str:
@@ -106,11 +106,23 @@ class Jobs:
 
     @_in_one_line
     def order(self, job: str) -> Order:
-        """Raises JobNotFoundError: no such job (any more)."""
-        text = self.redis.hget(self.key(job), "order")
+        """As the job is made: with what was lowered to meet its deadline.
+
+        Raises JobNotFoundError: no such job (any more).
+        """
+        text, budget = self.redis.hmget(self.key(job), "order", "budget")
         if text is None:
             raise JobNotFoundError(job)
-        return Order.from_json(text)
+        return Order.from_json(text).lowered(json.loads(budget) if budget else None)
+
+    @_in_one_line
+    def running_orders(self) -> list[Order]:
+        """Of all jobs that run."""
+        with self.redis.pipeline(transaction=False) as pipe:
+            for job in self.running():
+                pipe.hmget(self.key(job), "state", "order")
+            found = pipe.execute()
+        return [Order.from_json(text) for state, text in found if state == RUNNING.encode()]
 
     @_in_one_line
     def state(self, job: str) -> str:
@@ -130,8 +142,10 @@ class Jobs:
             head, steps, (seconds, micros) = pipe.execute()
         if b"order" not in head:
             raise JobNotFoundError(job)
+        budget = json.loads(head[b"budget"]) if b"budget" in head else None
         return JobView(
-            order=Order.from_json(head[b"order"]),
+            order=Order.from_json(head[b"order"]).lowered(budget),
+            budget=budget,
             state=head[b"state"].decode(),
             error=json.loads(head[b"error"]) if head.get(b"error") else None,
             steps={name.decode(): read_step(text) for name, text in steps.items()},
@@ -239,6 +253,13 @@ class Jobs:
             stage = field_name.decode().partition("/")[0]
             counts[stage] = counts.get(stage, 0) + int(count)
         return counts
+
+    @_in_one_line
+    def decide(self, job: str, budget: Mapping[str, Any]) -> None:
+        """How the job is made so as to meet its deadline (see `pipeline.budget.Decision`), once: whatever is decided
+        later is not heeded."""
+        news = {"stage": "budget", "done": 1, "total": 1, "lowered": budget["lowered"], "note": budget["note"]}
+        self._run("DECIDE", job, "", json.dumps(budget), json.dumps(news), str(MOST_EVENTS))
 
     @_in_one_line
     def set_report(self, job: str, report: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -27,6 +27,11 @@ class Order:
     priority: str = "normal"
     submitted: float = 0.0
     deadline: float | None = None
+
+    def lowered(self, budget: dict[str, Any] | None) -> Order:
+        """The order as it is made: with what a budget (see `pipeline.budget.Decision`) lowered."""
+        changes = {name: made for name, (_, made) in budget["lowered"].items()} if budget else {}
+        return replace(self, settings={**self.settings, **changes}) if changes else self
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

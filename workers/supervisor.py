@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from uuid import uuid4
 
 from .broker import Broker, Delivered
@@ -72,10 +73,15 @@ class Messages:
 
 
 class Supervisor:
-    """Looks after all jobs of a fleet. `look` is one round; `start` runs rounds in a thread."""
+    """Looks after all jobs of a fleet. `look` is one round; `start` runs rounds in a thread.
 
-    def __init__(self, fleet: Fleet) -> None:
+    Args:
+        show: lets the fleet know that this worker is there; called each time, by whoever does not look too.
+    """
+
+    def __init__(self, fleet: Fleet, show: Callable[[], object] = lambda: None) -> None:
         self.fleet = fleet
+        self._show = show
         self._broker = Broker(fleet.connections.broker)
         self._messages = Messages(self._broker)
         self._name = uuid4().hex
@@ -96,6 +102,7 @@ class Supervisor:
         while not self._stop.wait(pause):
             begun = time.monotonic()
             try:
+                self._show()
                 if self.locked(pause):
                     self.look()
             except Exception as error:  # Redis away: the next round will do

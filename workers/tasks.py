@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import chain
@@ -17,6 +18,7 @@ from pipeline.stages.sound import read_sound
 from pipeline.studio import Scene
 from pipeline.values import Appearance, KeyFrame, Motion, Portrait, Sound, Soundtrack, Source
 
+from .budget import FleetForecast, decide_for_job, record_encoding, record_rendering
 from .canvas import kind_of, settled_step
 from .chunks import Chunk, Plan
 from .job_view import JobView
@@ -78,6 +80,22 @@ def appearance(work: Work) -> dict[str, Any]:
 
 
 @step_task
+def budget(work: Work) -> dict[str, Any]:
+    """What a job with a deadline has time for; decided once, and heeded by every step from then on."""
+    view, deadline = _view(work), work.order.deadline
+    if view.budget is None and deadline is not None:
+
+        def appearance() -> Appearance:
+            return work.get_kept(work.keys.appearance, Appearance)
+
+        picture = work.get_kept(work.keys.portrait, Portrait)
+        forecast = FleetForecast(work, _scene(work, _source(work)), picture, appearance)
+        decided = decide_for_job(work, forecast, deadline).to_json()
+        work.patiently(lambda: work.fleet.jobs.decide(work.order.job, decided))
+    return {"report": partial(work.report)}
+
+
+@step_task
 def plan(work: Work) -> dict[str, Any]:
     """Stage 6, and how the work is divided."""
     scene = _scene(work, _source(work))
@@ -119,12 +137,14 @@ def _render(work: Work, scene: Scene, picture: Portrait, made: Plan, last: KeyFr
     if work.has(key):
         chunk = work.get(key, Chunk)
     else:
-        frames = []
+        frames, ticks = [], []
         for frame in scene.render(numbers, picture.pixels, work.report, last=last):
             frames.append(frame)
+            ticks.append(time.monotonic())
             work.progress("frames", len(frames), total, part)
         chunk = Chunk.of(frames, work.report.repairs)
         work.put(key, chunk)
+        record_rendering(work, scene, ticks)
     work.progress("frames", len(numbers), total, part)
     return {"report": partial(work.report), "clean": chunk.clean, "repairs": [asdict(r) for r in chunk.repairs]}
 
@@ -148,7 +168,7 @@ def encode(work: Work) -> dict[str, Any]:
 
         def pictures() -> Iterator[Any]:
             keys = (frame for frame in chain.from_iterable(c.frames for c in chunks) if frame.index in needed)
-            for frame, image in scene.between(keys):
+            for frame, image in scene.between(keys, work.report):
                 if frame in part:
                     work.lease.check()
                     with work.report.timing("compositing"):
@@ -157,6 +177,7 @@ def encode(work: Work) -> dict[str, Any]:
         with work.report.timing("film"):
             segment = encode_segment(pictures(), film)
         work.put(key, segment)
+        record_encoding(work, film, max(needed) - min(needed) + 1 - len(needed), len(part))
     work.progress("film", 1, len(made.segments), str(work.number))
     work.patiently(lambda: work.fleet.drop_frames(_view(work)))
     return {"report": partial(work.report)}

@@ -15,7 +15,7 @@ from pipeline.packs.store import DEFAULT_PACK
 
 from . import leaving
 from .app import app
-from .config import QUEUES, grace
+from .config import grace, served_queues
 from .connections import Connections
 from .fleet import Fleet
 from .supervisor import Supervisor
@@ -60,7 +60,7 @@ def warm_up(**_: Any) -> None:
     jobs with the reason, not the worker."""
     from .step_task import studios
 
-    queues = os.environ.get("TALKREEL_QUEUES", ",".join(QUEUES)).split(",")
+    queues = served_queues()
     try:
         studios().open(DEFAULT_PACK).warm_up(motion="motion" in queues, frames="render" in queues)
     except TalkreelError as error:
@@ -68,8 +68,9 @@ def warm_up(**_: Any) -> None:
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
-def start_supervisor(**_: Any) -> None:
-    supervisor = Supervisor(Fleet(Connections.read(), app))
+def start_supervisor(sender: Any, **_: Any) -> None:
+    fleet, processes = Fleet(Connections.read(), app), int(os.environ.get("TALKREEL_PROCESSES", "1"))
+    supervisor = Supervisor(fleet, lambda: fleet.paces.show(sender.hostname, served_queues(), processes))
     supervisor.start()
     _supervisors.append(supervisor)
 

@@ -49,3 +49,7 @@ class StageProgress:
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total)
         self._bars.update(self._tasks[stage], completed=done, total=total)
+
+    def note(self, text: str) -> None:
+        """A line above the bars."""
+        self._bars.print(text)

@@ -58,6 +58,14 @@ def add_providers(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_deadline(parser: argparse.ArgumentParser) -> None:
+    """--deadline, for every command that makes one film."""
+    parser.add_argument(
+        "--deadline", type=float, metavar="SECONDS",
+        help="when the film must be done; what is too slow for that is lowered first (key frames, then preset)",
+    )  # fmt: skip
+
+
 def read_settings(args: argparse.Namespace) -> Settings:
     """Raises SettingsError: a value is out of its range."""
     return Settings(
@@ -89,6 +97,7 @@ class RenderCommand:
         parser.add_argument("--pack", default=DEFAULT_PACK, help="models: a pack's name or folder")
         add_providers(parser)
         parser.add_argument("--threads", type=int, help="threads a model (default: every core)")
+        add_deadline(parser)
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="write what happened")
         parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
 
@@ -108,7 +117,9 @@ class RenderCommand:
                 settings,
                 pack=args.pack,
                 options=options,
+                deadline=args.deadline,
                 on_progress=progress,
+                on_note=progress.note,
             )
         if args.report:
             args.report.write_text(json.dumps(report.to_json(), indent=2) + "\n", "utf-8")

@@ -204,10 +204,11 @@ class SourceSpec:
 class KeyFrameSpec:
     """Which frames the generator renders (contracts.md §6).
 
-    `fps`: default rate. `extra_percentile`: extras where the mouth's speed is above this percentile of the
-    film's. `extra_gap`: least distance of an extra to any other key frame, seconds. `greatest_miss`:
-    a frame whose mouth points lie farther from those of both key frames around it, on average in crop units, is
-    rendered itself. `chunk`: how many make a fair piece of work for one worker.
+    `fps`: default rate. `least_fps`: the lowest that a film short of time gets; 0 = one in 25 frames.
+    `extra_percentile`: extras where the mouth's speed is above this percentile of the film's. `extra_gap`: least
+    distance of an extra to any other key frame, seconds. `greatest_miss`: a frame whose mouth points lie farther
+    from those of both key frames around it, on average in crop units, is rendered itself. `chunk`: how many make
+    a fair piece of work for one worker.
     """
 
     fps: float
@@ -215,6 +216,7 @@ class KeyFrameSpec:
     extra_gap: float
     greatest_miss: float
     chunk: int
+    least_fps: float = 0.0
 
     @classmethod
     def read(cls, pack: Pack) -> KeyFrameSpec:

@@ -32,7 +32,8 @@ def test_the_drawing_names_every_class_below_its_parent() -> None:
 
 def test_exit_codes() -> None:
     for kind in classes().values():
-        assert kind.exit_code == (2 if issubclass(kind, errors.InputError) else 1)
+        late = kind is errors.OutOfTimeError
+        assert kind.exit_code == (2 if issubclass(kind, errors.InputError) else 4 if late else 1)
 
 
 def test_every_class_says_what_it_is() -> None:

@@ -4,6 +4,7 @@ TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP li
                        progress while mid-STEP does; the process that waits is named in at-STEP. With block-STEP it
                        waits before its work as code that hangs does: not even a cancelled job lets it go
 TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
+TALKREEL_TEST_SLOW     seconds more that a key frame takes; frames between key frames are the key frame before, at once
 TALKREEL_TEST_HOST     the machine that its processes claim to run on
 TALKREEL_TEST_CODE     the code's identity that this worker claims to have
 """
@@ -18,11 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pipeline.pace
+import pipeline.stages.interpolation
 import workers.owners
 import workers.step_task
 import workers.studios
 from pipeline.cli.main import main
 from pipeline.studio import Scene
+from pipeline.values import KeyFrame
 from workers.work import Work
 
 
@@ -71,11 +75,29 @@ def install_poison(seed: int) -> None:
     Scene.render = poisoned  # type: ignore[method-assign]
 
 
+def install_slowness(seconds: float) -> None:
+    render = Scene.render
+
+    def slow(self: Scene, *args: Any, **kwargs: Any) -> Any:
+        for frame in render(self, *args, **kwargs):
+            time.sleep(seconds)
+            yield frame
+
+    def between(before: KeyFrame, *_: Any) -> Any:
+        return before.image
+
+    Scene.render = slow  # type: ignore[method-assign]
+    pipeline.stages.interpolation.between = between
+    pipeline.pace.between = between
+
+
 if __name__ == "__main__":
     if holds := os.environ.get("TALKREEL_TEST_HOLDS"):
         install_holds(Path(holds))
     if poison := os.environ.get("TALKREEL_TEST_POISON"):
         install_poison(int(poison))
+    if slow := os.environ.get("TALKREEL_TEST_SLOW"):
+        install_slowness(float(slow))
     if host := os.environ.get("TALKREEL_TEST_HOST"):
         workers.owners._place = lambda: host  # type: ignore[assignment]
     if code := os.environ.get("TALKREEL_TEST_CODE"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pipeline.cli.render import add_settings, read_settings
+from pipeline.cli.render import add_deadline, add_settings, read_settings
 from pipeline.packs.store import DEFAULT_PACK
 from pipeline.render import check_output
 
@@ -25,7 +25,7 @@ class SubmitCommand:
         add_settings(parser)
         parser.add_argument("--pack", default=DEFAULT_PACK, help="name of a pack that the workers have")
         parser.add_argument("--priority", choices=tuple(PRIORITIES), default="normal", help="default normal")
-        parser.add_argument("--deadline", type=float, metavar="SECONDS", help="give up when it is not done by then")
+        add_deadline(parser)
         parser.add_argument("--wait", action="store_true", help="follow the job until it ends")
         parser.add_argument("-o", "--output", type=Path, metavar="OUT.webm", help="with --wait: the film")
         parser.add_argument("--quiet", action="store_true", help="with --wait: no progress")
@@ -48,5 +48,5 @@ class SubmitCommand:
         report = follow(job, quiet=args.quiet)
         if args.output:
             job.result(args.output)
-        show(args, {"job": job.id, "report": report}, str(args.output or job.id))
+        show(args, {"job": job.id, "report": report}, "\n".join([str(args.output or job.id), *report["notes"]]))
         return 0

@@ -16,6 +16,8 @@ def follow(job: Job, *, quiet: bool) -> dict[str, Any]:
     with StageProgress(quiet=quiet) as progress:
 
         def advance(event: Event) -> None:
+            if note := event.data.get("note") if event.stage == "budget" else None:
+                progress.note(note)
             if event.total:
                 progress(event.stage, event.done, event.total)
 
@@ -34,5 +36,6 @@ class WatchCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         report = follow(connected(args).job(args.job), quiet=args.quiet)
-        show(args, report, f"{args.job} is done, {report['film']['picture_duration']:.2f} s of film")
+        done = f"{args.job} is done, {report['film']['picture_duration']:.2f} s of film"
+        show(args, report, "\n".join([done, *report["notes"]]))
         return 0

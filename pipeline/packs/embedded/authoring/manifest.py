@@ -97,7 +97,14 @@ CROP = {
 
 COMPOSITING = {"size": 512, "inner": [9, 503]}
 
-KEY_FRAMES = {"fps": 25, "extra_percentile": 62, "extra_gap_seconds": 0.16, "greatest_miss": 0.02, "chunk": 50}
+KEY_FRAMES = {
+    "fps": 25,
+    "least_fps": 5,
+    "extra_percentile": 62,
+    "extra_gap_seconds": 0.16,
+    "greatest_miss": 0.02,
+    "chunk": 50,
+}
 
 CHECKS = {
     "points": 32,
