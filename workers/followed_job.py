@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from pipeline.errors import OutputError
+
 from .errors import FleetError, JobCancelledError, JobLostError, JobNotFoundError, error_from_json
 from .films import fetch_film
 from .fleet import Fleet
@@ -126,6 +128,7 @@ class Job:
         """The film's bytes, also written to `path` where one is given.
 
         Raises:
+            OutputError: the file cannot be written.
             TalkreelError: the job failed. FleetError: it has not ended. ArtifactMissingError: expired.
         """
         view = self.fleet.jobs.view(self.id)
@@ -167,11 +170,14 @@ class Job:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears under its name only when it is complete."""
+    """Write a file that appears under its name only when it is complete. Raises OutputError: it cannot be."""
     part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
         part.write_bytes(data)
         part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OutputError(f"{path} cannot be written: {error.strerror}. Choose another place, or make room.") from error
     except BaseException:
         part.unlink(missing_ok=True)
         raise

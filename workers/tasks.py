@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pipeline.errors import OutputError
 from pipeline.report import Report
 from pipeline.stages.film import write_film
 from pipeline.stages.film_format import segment_ranges
@@ -21,6 +23,7 @@ from pipeline.values import Appearance, KeyFrame, Motion, Portrait, Sound, Sound
 from .budget import FleetForecast, decide_for_job, record_encoding, record_rendering
 from .canvas import kind_of, settled_step
 from .chunks import Chunk, Plan
+from .errors import JobFailedError
 from .job_view import JobView
 from .step_task import step_task
 from .work import NotReadyError, Work
@@ -200,8 +203,11 @@ def mux(work: Work) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory(prefix="talkreel-") as folder:
         path = Path(folder) / "film.webm"
-        with report.timing("mux"):
-            facts = write_film(path, segments(), soundtrack, film, report.film_metadata())
+        try:
+            with report.timing("mux"):
+                facts = write_film(path, segments(), soundtrack, film, report.film_metadata())
+        except OutputError as error:
+            raise JobFailedError(work.order.job, "mux", f"on {socket.gethostname()}, {error}") from error
         job, films = work.order.job, work.fleet.films
         work.lease.check()
         film_address = work.patiently(lambda: films.put(job, work.keys.film, path))

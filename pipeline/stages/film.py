@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import heapq
 import os
 import secrets
@@ -36,6 +37,10 @@ MUXER_OPTIONS = {
 }
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where there is no more room: on the disk, for this user, for files of this size."""
+
+
 @dataclass(frozen=True)
 class FilmFacts:
     """What was written. Durations in seconds; `audio_offset` = start of the sound - start of the picture."""
@@ -60,8 +65,8 @@ def write_film(
 
     Segments are taken one at a time and let go once written. `metadata`: tags of the file, such as
     SYNTHETIC. The file appears under its name, replacing what was there, only when it is complete; whatever
-    interrupts the writing, nothing of it is left. Raises OutputError where the folder cannot be written to,
-    FilmError where muxing fails.
+    interrupts the writing, nothing of it is left. Raises OutputError where the folder cannot be written to or has
+    no more room, FilmError where muxing fails.
     """
     if path.is_dir():  # said now, not after everything was rendered
         raise OutputError(f"{path} cannot be written: it is a folder. Give the film a name in it.")
@@ -79,8 +84,12 @@ def write_film(
             os.replace(part, path)
         except OSError as error:
             raise OutputError(f"{path} cannot be written: {error.strerror}. Choose another name.") from error
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        number = getattr(error.__cause__, "errno", None)
+        if isinstance(error, FilmError) and number in FULL:
+            reason = os.strerror(number)
+            raise OutputError(f"{path} cannot be written: {reason}. Make room, or choose another place.") from error
         raise
     start = int(soundtrack.pts[0]) + _pre_skip(soundtrack)
     end = int(soundtrack.pts[-1] + soundtrack.durations[-1])

@@ -22,6 +22,7 @@ from pipeline.runtime.providers import CPU
 from pipeline.runtime.session import Array, Model
 from pipeline.runtime.spent import Spent
 from pipeline.studio import Studio
+from tests.small_disk import small_disk
 
 OPTIONS = RuntimeOptions(threads=2)
 ONE_BY_ONE = RuntimeOptions(threads=1)
@@ -246,6 +247,15 @@ def test_an_interruption_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         render(sample_portrait_path, short_voice, tmp_path / "film.webm", CROP, studio=studio, on_progress=interrupt)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_leaves_nothing(
+    sample_portrait_path: Path, short_voice: Path, studio: Studio, tmp_path: Path
+) -> None:
+    with small_disk(2000), pytest.raises(OutputError, match=r"film\.webm cannot be written: .* Make room"):
+        render(sample_portrait_path, short_voice, tmp_path / "film.webm", CROP, studio=studio)
+    assert list(tmp_path.iterdir()) == []
+    assert not [thread for thread in threading.enumerate() if thread.name == "prefetch"]
 
 
 def test_an_older_film_survives_a_failure(sample_portrait_path: Path, studio: Studio, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP li
                        waits before its work as code that hangs does: not even a cancelled job lets it go
 TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
 TALKREEL_TEST_SLOW     seconds more that a key frame takes; frames between key frames are the key frame before, at once
+TALKREEL_TEST_ROOM     bytes that its disk takes of a film
 TALKREEL_TEST_HOST     the machine that its processes claim to run on
 TALKREEL_TEST_CODE     the code's identity that this worker claims to have
 """
@@ -24,9 +25,11 @@ import pipeline.stages.interpolation
 import workers.owners
 import workers.step_task
 import workers.studios
+import workers.tasks
 from pipeline.cli.main import main
 from pipeline.studio import Scene
 from pipeline.values import KeyFrame
+from tests.small_disk import small_disk
 from workers.work import Work
 
 
@@ -75,6 +78,16 @@ def install_poison(seed: int) -> None:
     Scene.render = poisoned  # type: ignore[method-assign]
 
 
+def install_small_disk(room: int) -> None:
+    write = workers.tasks.write_film
+
+    def cramped(*args: Any) -> Any:
+        with small_disk(room):
+            return write(*args)
+
+    workers.tasks.write_film = cramped
+
+
 def install_slowness(seconds: float) -> None:
     render = Scene.render
 
@@ -96,6 +109,8 @@ if __name__ == "__main__":
         install_holds(Path(holds))
     if poison := os.environ.get("TALKREEL_TEST_POISON"):
         install_poison(int(poison))
+    if room := os.environ.get("TALKREEL_TEST_ROOM"):
+        install_small_disk(int(room))
     if slow := os.environ.get("TALKREEL_TEST_SLOW"):
         install_slowness(float(slow))
     if host := os.environ.get("TALKREEL_TEST_HOST"):

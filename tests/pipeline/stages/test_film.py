@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,12 +15,13 @@ import numpy as np
 import pytest
 
 from pipeline.errors import FilmError, OutputError
-from pipeline.stages.film import FilmFacts, write_film
+from pipeline.stages.film import FULL, FilmFacts, write_film
 from pipeline.stages.film_format import FilmFormat, frames_in, segment_ranges
 from pipeline.stages.segments import Segment, encode_segment
 from pipeline.stages.sound import read_sound
 from pipeline.values import F32, Soundtrack
 from tests.media import clicks, moving_pictures, noise, tone, write_wav
+from tests.small_disk import small_disk
 
 WIDTH, HEIGHT = 64, 48
 NOTE = {"SYNTHETIC": "made by talkreel from a portrait and a voice", "title": "A film"}
@@ -286,4 +288,33 @@ def test_parts_that_cannot_make_a_film(track: Soundtrack, tmp_path: Path) -> Non
         write_film(path, make_segments(25, form), replace(track, data=track.data[:-1]), form, {})
     with pytest.raises(FilmError, match="another Opus encoder"):
         write_film(path, make_segments(25, form), replace(track, channels=2), form, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("room", [0, 100, 20_000, 50_000])
+def test_a_full_disk(room: int, track: Soundtrack, tmp_path: Path) -> None:
+    """Wherever it becomes full: the film that was there stays, and nothing of the new one."""
+    form = form_at(Fraction(25))
+    segments = make_segments(63, form)
+    (tmp_path / "film.webm").write_bytes(b"older")
+    with (
+        small_disk(room),
+        pytest.raises(OutputError, match=r"film\.webm cannot be written: File too large\. Make"),
+    ):
+        write_film(tmp_path / "film.webm", segments, track, form, NOTE)
+    assert [path.name for path in tmp_path.iterdir()] == ["film.webm"]
+    assert (tmp_path / "film.webm").read_bytes() == b"older"
+
+
+@pytest.mark.parametrize("number", FULL)
+def test_errors_that_mean_a_full_disk(
+    number: int, track: Soundtrack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise av.error.FFmpegError(number, os.strerror(number))
+
+    monkeypatch.setattr("pipeline.stages.film.av.open", full)
+    form = form_at(Fraction(25))
+    with pytest.raises(OutputError, match=os.strerror(number)):
+        write_film(tmp_path / "film.webm", make_segments(1, form), track, form, NOTE)
     assert list(tmp_path.iterdir()) == []
