@@ -9,7 +9,7 @@ from time import perf_counter
 from .budget import Decision, Forecast, decide, ways
 from .deadline import Deadline
 from .report import Report
-from .runtime.session import cores_allowed
+from .runtime.options import cores_allowed
 from .settings import Settings
 from .stages.interpolation import between
 from .stages.segments import encode_segment

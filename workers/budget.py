@@ -113,7 +113,7 @@ def record(work: Work, what: str, seconds: float, preset: str = "", rung: str = 
 
 def record_key_frames(work: Work, scene: Scene, seconds: float) -> None:
     """The same of a key frame."""
-    record(work, "key frame", seconds, scene.settings.preset, scene.generators[0].provider)
+    record(work, "key frame", seconds, scene.settings.preset, str(scene.generators[0].place.rung))
 
 
 def record_rendering(work: Work, scene: Scene, ticks: Sequence[float]) -> None:

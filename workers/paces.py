@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from pipeline.machine import cpu_name
-from pipeline.runtime.session import cores_allowed
+from pipeline.runtime.options import cores_allowed
 
 from .config import threads_per_process
 from .connections import RedisServer

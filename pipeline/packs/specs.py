@@ -221,7 +221,8 @@ class KeyFrameSpec:
     @classmethod
     def read(cls, pack: Pack) -> KeyFrameSpec:
         s = pack.section("key_frames")
-        return s.record(cls, extra_gap=s.number("extra_gap_seconds"))
+        least = s.number("least_fps") if "least_fps" in s else 0.0
+        return s.record(cls, extra_gap=s.number("extra_gap_seconds"), least_fps=least)
 
 
 @dataclass(frozen=True)

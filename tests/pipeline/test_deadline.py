@@ -16,6 +16,7 @@ from pipeline.cli.render import summary
 from pipeline.deadline import Deadline
 from pipeline.pace import decide_here
 from pipeline.runtime.models import Models
+from pipeline.runtime.places import Place
 from pipeline.runtime.session import Array, Model
 from pipeline.stages.sound import read_sound
 from pipeline.studio import Studio
@@ -42,11 +43,13 @@ class Clock:
 class Timed:
     """A model whose runs take as long as the test says. The large one makes one picture only, to be quick."""
 
-    provider = "SlowExecutionProvider"
-
     def __init__(self, model: Model, seconds: float, clock: Clock) -> None:
         self._model, self._seconds, self._clock = model, seconds, clock
         self._picture: dict[str, Array] | None = None
+
+    @property
+    def place(self) -> Place:
+        return self._model.place
 
     def side(self, role: str) -> int:
         return self._model.side(role)
