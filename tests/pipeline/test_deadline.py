@@ -20,7 +20,7 @@ from pipeline.runtime.places import Place
 from pipeline.runtime.session import Array, Model
 from pipeline.stages.sound import read_sound
 from pipeline.studio import Studio
-from pipeline.values import Motion, Portrait
+from pipeline.values import Appearance, Motion, Portrait
 from tests.media import tone, write_wav
 
 ASKED = Settings(preset="quality", frame="crop", fps=10, max_side=64)  # type: ignore[arg-type]
@@ -67,18 +67,26 @@ class Timed:
 class TimedModels(Models):
     def __init__(self, clock: Clock) -> None:
         super().__init__(open_pack(), RuntimeOptions(threads=1))
-        self.clock = clock
-        self.timed: dict[str, Timed] = {}
+        self._clock = clock
+        self._timed: dict[str, Timed] = {}
 
     def get(self, name: str, variant: str | None = None) -> Model:
-        if name in SECONDS and name not in self.timed:
-            self.timed[name] = Timed(super().get(name, variant), SECONDS[name], self.clock)
-        return self.timed.get(name) or super().get(name, variant)
+        if name in SECONDS and name not in self._timed:
+            self._timed[name] = Timed(super().get(name, variant), SECONDS[name], self._clock)
+        return self._timed.get(name) or super().get(name, variant)
+
+
+@pytest.fixture(scope="module")
+def models() -> tuple[TimedModels, Clock]:
+    """Opened once."""
+    clock = Clock()
+    return TimedModels(clock), clock
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def clock(models: tuple[TimedModels, Clock], monkeypatch: pytest.MonkeyPatch) -> Clock:
+    _, clock = models
+    clock.now, clock.slower_from = 0.0, float("inf")
     monkeypatch.setattr("pipeline.deadline.monotonic", clock)
     monkeypatch.setattr("pipeline.pace.perf_counter", clock)
     return clock
@@ -90,15 +98,21 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def motion(voice: Path) -> Motion:
+def motion(voice: Path, models: tuple[TimedModels, Clock]) -> Motion:
     """The voice's motion, made once: it takes longer than all the rest."""
-    return Studio(open_pack(), RuntimeOptions(2)).make_motion(read_sound(voice)[0], ASKED, Report(), lambda *_: None)
+    studio = Studio(open_pack(), RuntimeOptions(threads=1), models[0])
+    return studio.make_motion(read_sound(voice)[0], ASKED, Report(), lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def appearance(sample: Portrait, models: tuple[TimedModels, Clock]) -> Appearance:
+    return Studio(open_pack(), RuntimeOptions(threads=1), models[0]).make_appearance(sample, Report())
 
 
 @pytest.fixture
-def studio(clock: Clock, motion: Motion, monkeypatch: pytest.MonkeyPatch) -> Studio:
+def studio(models: tuple[TimedModels, Clock], clock: Clock, motion: Motion, monkeypatch: pytest.MonkeyPatch) -> Studio:
     """Key frames of the even grid alone, so that their number is plain."""
-    studio = Studio(open_pack(), RuntimeOptions(threads=1), TimedModels(clock))
+    studio = Studio(open_pack(), RuntimeOptions(threads=1), models[0])
     studio.key_frames = replace(studio.key_frames, extra_percentile=100, greatest_miss=100, least_fps=1)
     monkeypatch.setattr(studio, "make_motion", lambda *_, **__: motion)
     return studio
@@ -114,10 +128,15 @@ def studio(clock: Clock, motion: Motion, monkeypatch: pytest.MonkeyPatch) -> Stu
     ],
 )
 def test_what_there_is_time_for(
-    seconds: float, changes: dict[str, list[object]], frames: int, studio: Studio, motion: Motion, sample: Portrait
+    seconds: float,
+    changes: dict[str, list[object]],
+    frames: int,
+    studio: Studio,
+    motion: Motion,
+    appearance: Appearance,
+    sample: Portrait,
 ) -> None:
     """Two frames are measured first, and where they are too slow, six of the preview."""
-    appearance = studio.make_appearance(sample, Report())
     scene = studio.scene(appearance, motion, 1.0, ASKED)
     decision = decide_here(scene, sample, Deadline(seconds))
     assert decision.lowered == changes

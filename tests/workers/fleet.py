@@ -32,6 +32,9 @@ STAGES = ("sound", "portrait", "motion", "appearance", "plan", "render:0", "enco
 
 START_SECONDS = 60.0
 
+HASTE = 5
+"""How many times as often as usual odd workers look for what was lost."""
+
 WAIT = 120.0
 """Seconds within which a short job ends on a loaded machine; or else it hangs."""
 
@@ -118,6 +121,7 @@ class TestFleet:
 
     def start(self, name: str, *, ready: bool = True, environment: dict[str, str] | None = None, **how: Any) -> Worker:
         variables = {"TALKREEL_TEST_HOLDS": str(self._holds), "TALKREEL_ARTIFACTS_URL": self.artifacts.url}
+        variables["TALKREEL_TEST_HASTE"] = str(HASTE)
         variables |= environment or {}
         worker = Worker(name, self.server.url, self.folder, environment=variables, **how)
         self.workers.append(worker)

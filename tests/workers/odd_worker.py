@@ -6,6 +6,8 @@ TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP li
 TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
 TALKREEL_TEST_SLOW     seconds more that a key frame takes; frames between key frames are the key frame before, at once
 TALKREEL_TEST_ROOM     bytes that its disk takes of a film
+TALKREEL_TEST_HASTE    times as often as others it looks for what was lost, and as soon it is free again after a step of
+                       another version: tests wait for these
 TALKREEL_TEST_HOST     the machine that its processes claim to run on
 TALKREEL_TEST_CODE     the code's identity that this worker claims to have
 """
@@ -22,9 +24,11 @@ from typing import Any
 
 import pipeline.pace
 import pipeline.stages.interpolation
+import workers.failures
 import workers.owners
 import workers.step_task
 import workers.studios
+import workers.supervisor
 import workers.tasks
 from pipeline.cli.main import main
 from pipeline.studio import Scene
@@ -104,11 +108,18 @@ def install_slowness(seconds: float) -> None:
     pipeline.pace.between = between
 
 
+def install_haste(times: float) -> None:
+    workers.supervisor.EVERY /= times
+    workers.failures.MISMATCH_PAUSE /= times
+
+
 if __name__ == "__main__":
     if holds := os.environ.get("TALKREEL_TEST_HOLDS"):
         install_holds(Path(holds))
     if poison := os.environ.get("TALKREEL_TEST_POISON"):
         install_poison(int(poison))
+    if haste := os.environ.get("TALKREEL_TEST_HASTE"):
+        install_haste(float(haste))
     if room := os.environ.get("TALKREEL_TEST_ROOM"):
         install_small_disk(int(room))
     if slow := os.environ.get("TALKREEL_TEST_SLOW"):

@@ -115,13 +115,11 @@ def test_what_cannot_be_done_ends_with_the_figures(fleet: TestFleet, voice: Path
 
 def test_other_jobs_count(fleet: TestFleet, voice: Path) -> None:
     """Those that are at least as urgent take their share of the machines."""
-    fleet.hold("hold-plan")
-    others = [fleet.submit(voice, seed=seed, priority=priority) for seed, priority in ((6, "normal"), (7, "low"))]
     job = held_job(fleet, voice, deadline=1000)
+    others = [fleet.submit(voice, seed=seed, priority=priority) for seed, priority in ((6, "normal"), (7, "low"))]
     say(job, quality=60, preview=1)
     fleet.let_go("hold-budget")
     wait_until(lambda: job.status()["budget"] is not None, WAIT, fleet.logs)
     assert job.status()["budget"]["forecasts"][0]["seconds"] == pytest.approx(1200, abs=1)
     for other in (job, *others):
         other.cancel()
-    fleet.let_go("hold-plan")

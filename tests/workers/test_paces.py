@@ -107,7 +107,7 @@ def test_orders_of_jobs_that_run(redis_server: RedisServer) -> None:
     assert [found.job for found in jobs.running_orders()] == ["one", "three"]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(tasks=st.lists(st.floats(0.1, 100), max_size=30), speeds=st.lists(st.floats(0.01, 10), min_size=1, max_size=8))
 def test_the_time_that_tasks_take_side_by_side(tasks: list[float], speeds: list[float]) -> None:
     """No less than with the work perfectly shared; and where processes are alike, no more than a task longer."""
