@@ -51,5 +51,6 @@ class StageProgress:
         self._bars.update(self._tasks[stage], completed=done, total=total)
 
     def note(self, text: str) -> None:
-        """A line above the bars."""
-        self._bars.print(text)
+        """A line above the bars; nothing where there are none."""
+        if not self._bars.disable:
+            self._bars.console.print(text, markup=False, highlight=False)
