@@ -46,7 +46,7 @@ def measured_pace(scene: Scene, portrait: Portrait, check: Callable[[], None]) -
     Args:
         check: called between frames; what it raises ends the measurement.
     """
-    together = scene.frames_at_a_time
+    together = scene.frames_at_a_time * scene.batch
     first = _rendered(scene, portrait, 1, check)[0]
     count, seconds, begun = 0, 0.0, perf_counter()
     while count < MOST_FRAMES and seconds < LONG_ENOUGH:

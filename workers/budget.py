@@ -66,9 +66,9 @@ class FleetForecast:
             self._measure(way)
         scene, studio = self.scene, self.scene.studio
         keys = len(scene.key_frame_numbers(way.keyframe_fps))
-        size = studio.key_frames.chunk
-        # A chunk but the first renders the last frame before it too.
-        chunks = [min(size, keys - first) + bool(first) for first in range(0, keys, size)]
+        made = replace(scene, settings=way)
+        # A chunk but the first renders the last batch before it too.
+        chunks = [min(made.chunk, keys - first) + (made.batch if first else 0) for first in range(0, keys, made.chunk)]
         rendering = self._speeds("render", by_machine(self._figures, "key frame", way.preset))
         compositor = studio.compositor(self.portrait, way)
         width, height = compositor.output_size
@@ -113,13 +113,15 @@ def record(work: Work, what: str, seconds: float, preset: str = "", rung: str = 
 
 def record_key_frames(work: Work, scene: Scene, seconds: float) -> None:
     """The same of a key frame."""
-    record(work, "key frame", seconds, scene.settings.preset, str(scene.generators[0].place.rung))
+    preset = scene.settings.preset
+    generator = scene.studio.models.get(scene.studio.pack.manifest.preset(preset).generator)
+    record(work, "key frame", seconds, preset, str(generator.place.rung))
 
 
 def record_rendering(work: Work, scene: Scene, ticks: Sequence[float]) -> None:
     """The same of a chunk: `ticks` are the times at which its key frames were ready. The first ones are left out, as
     they may have waited for a session."""
-    first = scene.frames_at_a_time - 1
+    first = scene.frames_at_a_time * scene.batch - 1
     if len(ticks) > first + 1:
         record_key_frames(work, scene, (ticks[-1] - ticks[first]) / (len(ticks) - first - 1))
 
