@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ from pipeline.cli.main import main
 from pipeline.cli.render import summary
 from pipeline.deadline import Deadline
 from pipeline.pace import decide_here
+from pipeline.runtime.binding import Fixed
 from pipeline.runtime.models import Models
-from pipeline.runtime.places import Place
 from pipeline.runtime.session import Array, Model
 from pipeline.stages.sound import read_sound
 from pipeline.studio import Studio
@@ -47,20 +48,13 @@ class Timed:
         self._model, self._seconds, self._clock = model, seconds, clock
         self._picture: dict[str, Array] | None = None
 
-    @property
-    def place(self) -> Place:
-        return self._model.place
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
 
-    def side(self, role: str) -> int:
-        return self._model.side(role)
-
-    def terminate(self) -> None:
-        """Its runs are over at once."""
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array], fixed: Fixed | None = None) -> dict[str, Array]:
         self._clock.now += self._seconds * (10 if self._clock.now >= self._clock.slower_from else 1)
         if self._picture is None or self._seconds < 1:
-            self._picture = self._model.run(inputs)
+            self._picture = self._model.run(inputs, fixed)
         return self._picture
 
 
