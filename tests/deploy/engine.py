@@ -142,5 +142,6 @@ _NEEDS = """
 import tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))["project"]
 extras = project["optional-dependencies"]
-print(*project["dependencies"], *extras["cpu"], *extras["flower"], *extras["metrics"], sep="\\n")
+wanted = [need for extra in ("cpu", "hub", "flower", "metrics") for need in extras[extra]]
+print(*project["dependencies"], *wanted, sep="\\n")
 """

@@ -66,6 +66,15 @@ def test_containers_are_locked_down(stack: Stack) -> None:
     assert network["Internal"]
 
 
+def test_packs_lie_in_a_volume_that_workers_read(stack: Stack) -> None:
+    assert "timeline-studio" in stack.compose("run", "--rm", "-T", "packs", "list")
+    stack.compose("run", "--rm", "-T", "--entrypoint", "touch", "packs", "/packs/pulled")
+    (worker,) = stack.containers("media")
+    assert sh("docker", "exec", worker, "ls", "/packs").split() == ["pulled"]
+    written = ["docker", "exec", worker, "touch", "/packs/changed"]
+    assert subprocess.run(written, capture_output=True).returncode != 0
+
+
 def test_flower_refuses_who_has_no_password(stack: Stack) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(f"http://{PORTS['FLOWER_ADDRESS']}/", timeout=20)
