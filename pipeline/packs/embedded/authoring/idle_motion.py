@@ -40,8 +40,10 @@ KERNELS: dict[str, Callable[[F64], F64]] = {
     # mostly a slow drift (about 0.2 Hz), and livelier turns (about 0.45 Hz)
     "head": lambda lag: 0.7 * bell(0.8)(lag) + 0.3 * bell(0.35)(lag),
     "glance": bell(0.9),
-    # a swing of about 3.6 s that keeps its beat for a few swings
-    "blink": lambda lag: bell(3.0)(lag) * np.cos(2 * np.pi * lag / 3.6),
+    "blink": bell(0.15),
+    # What the network may add: nods, turns, raised brows; and bumps that make a blink.
+    "accent": bell(0.13),
+    "lid": bell(0.1),
 }
 
 

@@ -12,6 +12,8 @@ import onnx
 from pipeline.graphs.memory import peak_memory
 
 from .anatomy import LOWER_INNER, MOUTH_CORNERS, UPPER_INNER
+from .architecture import AUDIO_SIZE, MOTION_SIZE
+from .schedule import STEPS
 
 OWN_LICENCE = "MIT"
 OWN_PROVENANCE = "written by this package's authoring code (python -m pipeline.packs.embedded.authoring)"
@@ -49,9 +51,9 @@ SPEECH = {
     "window_frames": 100,
     "previous_frames": 10,
     "reflect_pads": [20, 20],
-    "motion_size": 63,
-    "audio_size": 8,
-    "steps": 50,
+    "motion_size": MOTION_SIZE,
+    "audio_size": AUDIO_SIZE,
+    "steps": STEPS,
     "guidance": 1.0,
     "conditioning": "conditioning.bin",
     "schedule": "schedule.bin",

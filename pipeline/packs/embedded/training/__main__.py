@@ -1,0 +1,77 @@
+"""Make the speech, train, write the weights: `python -m pipeline.packs.embedded.training --texts FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ..authoring.weights import WEIGHTS
+from .batches import Takes
+from .corpus import Job, make_corpus
+from .life import train_life
+from .speech import train_speech, validate
+
+JOBS = {"espeak": (110, 45), "flite": (80, 26), "syllables": (8, 20), "music": (8, 30), "slt": (2, 25), "ru": (1, 20)}
+"""Group -> jobs, takes in each: about 16 h of espeak-ng and 7 h of flite."""
+
+HELD_OUT = ("slt", "ru")
+
+
+def main() -> None:
+    """Write the weights that the authoring code reads."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=Path, required=True, help="what `...training.texts` wrote")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm/talkreel"), help="where the speech goes")
+    parser.add_argument("--output", type=Path, default=WEIGHTS)
+    parser.add_argument("--part", type=float, default=1.0, help="of the speech and the steps; small = a trial")
+    parser.add_argument("--speech-steps", type=int, default=5318)
+    parser.add_argument("--speech-seconds", type=float, default=420)
+    parser.add_argument("--life-steps", type=int, default=800)
+    parser.add_argument("--life-seconds", type=float, default=120)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    arguments = parser.parse_args()
+
+    started = time.monotonic()
+    texts = json.loads(arguments.texts.read_text("utf-8"))
+    part = arguments.part
+    jobs = [Job(group, seed, max(2, round(takes * part**0.5)))
+            for group, (count, takes) in JOBS.items() for seed in range(max(1, round(count * part**0.5)))]  # fmt: skip
+    failed = make_corpus(jobs, texts, arguments.folder, os.cpu_count() or 1)
+    device = torch.device(arguments.device)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    groups = {name: Takes(arguments.folder, name, device) for name in JOBS}
+    hours = ", ".join(f"{name} {takes.hours:.2f} h" for name, takes in groups.items())
+    print(
+        f"speech made in {time.monotonic() - started:.0f} s, {failed} of {len(jobs)} jobs failed: {hours}", flush=True
+    )
+
+    speech = train_speech(groups, max(2, round(arguments.speech_steps * part)), arguments.speech_seconds, device)
+    for name in HELD_OUT:
+        print(f"{name}: {validate(speech, groups[name], device)}", flush=True)
+    save(arguments.output, speech.state_dict())  # should the rest fail
+    life = train_life(groups, max(2, round(arguments.life_steps * part)), arguments.life_seconds, device)
+    save(arguments.output, {**speech.state_dict(), **{f"life.{name}": w for name, w in life.state_dict().items()}})
+    print(f"{time.monotonic() - started:.0f} s in all", flush=True)
+
+
+def save(path: Path, state: Mapping[str, torch.Tensor]) -> None:
+    """Write the weights as the authoring code reads them, and say how many there are."""
+    weights = {name: value.cpu().numpy().astype(np.float16) for name, value in state.items()}
+    np.savez_compressed(path, **weights)
+    sizes = Counter[str]()
+    for name, values in weights.items():
+        sizes[name.split(".")[0]] += values.size
+    print(f"weights: {dict(sizes)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
