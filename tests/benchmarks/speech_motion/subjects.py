@@ -15,7 +15,7 @@ from pipeline.packs.pack import Pack
 from pipeline.packs.specs import MotionLayout, SpeechSpec
 from pipeline.packs.store import open_pack
 from pipeline.runtime.models import Models
-from pipeline.runtime.session import RuntimeOptions
+from pipeline.runtime.options import RuntimeOptions
 from pipeline.stages.motion import make_motion
 from pipeline.values import Motion, Sound
 

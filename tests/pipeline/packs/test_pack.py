@@ -121,7 +121,7 @@ def test_missing_file_is_named(copy: Path) -> None:
 
 def test_short_file_is_named(copy: Path) -> None:
     (copy / "schedule.bin").write_bytes(b"\0" * 100)
-    with pytest.raises(PackError, match=r"schedule\.bin has 100 bytes instead of 408"):
+    with pytest.raises(PackError, match=r"schedule\.bin has 100 bytes instead of 168"):
         Pack.open(copy)
 
 

