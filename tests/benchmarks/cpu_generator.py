@@ -3,7 +3,8 @@
 Each variant takes turns with the 5-D graph, in one run; ratios are medians over the turns. Takes 10 GB and on two
 quiet cores about 30 minutes with --int8, most of it the choice of layers; 10 without.
 
-python -m tests.benchmarks.cpu_generator [--turns 5] [--int8] [--batch 4] [--parts generator] [--folder FOLDER]
+python -m tests.benchmarks.cpu_generator [--turns 5] [--int8] [--openvino] [--batch 4] [--parts generator]
+    [--folder FOLDER]
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, default=4, help="frames a run of the batched variant")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--int8", action="store_true", help="quantise, too")
+    parser.add_argument(
+        "--openvino", action="store_true", help="each variant in OpenVINO, too, which must be installed"
+    )
     parser.add_argument("--folder", type=Path, help="keep the graphs here, and take those that are here already")
     chosen = parser.parse_args(arguments)
     with _folder(chosen.folder) as folder:
@@ -53,6 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     frames = chosen.batch if name.endswith("frames") else 1
                     row = measure(paths[part], path, frames=frames, turns=chosen.turns, threads=chosen.threads)
                     table.add_row(name, *row)
+                    if chosen.openvino and frames == 1:
+                        row = measure(
+                            paths[part], path, frames=1, turns=chosen.turns, threads=chosen.threads, openvino=True
+                        )
+                        table.add_row(f"{name}, OpenVINO", *row)
             Console(width=140).print(table)
 
 
@@ -94,10 +103,11 @@ def build(folder: Path, *, batch: int, int8: bool, threads: int) -> dict[str, Pa
     return paths
 
 
-def measure(source: Path, path: Path, *, frames: int, turns: int, threads: int) -> list[str]:
+def measure(source: Path, path: Path, *, frames: int, turns: int, threads: int, openvino: bool = False) -> list[str]:
     """Seconds a frame, their ratio to the source's, and errors against it. Two sessions at a time: more would not fit
     in the memory of a small machine."""
-    first, second = Runner(source, RunOptions(threads)), Runner(path, RunOptions(threads))
+    first = Runner(source, RunOptions(threads))
+    second = OpenVino(path, threads) if openvino else Runner(path, RunOptions(threads))
     given = first.feeds(_frames("typical", 1)), second.feeds(_frames("typical", frames))
     times: list[tuple[float, float]] = []
     for turn in range(turns + 1):
@@ -115,7 +125,31 @@ def measure(source: Path, path: Path, *, frames: int, turns: int, threads: int) 
     return [f"{statistics.median(b for _, b in times):.2f}", f"{ratio:.2f}", *errors]
 
 
-def _seconds(runner: Runner, feeds: Feeds) -> float:
+class OpenVino:
+    """A graph in OpenVINO's runtime, sums in float32; one frame a run."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        import openvino
+
+        core = openvino.Core()
+        core.set_property("CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1})
+        core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
+        model = core.compile_model(str(path), "CPU")
+        self._shapes = {port.get_any_name(): list(port.shape) for port in model.inputs}
+        self._request = model.create_infer_request()
+
+    def feeds(self, frames: Sequence[Feeds]) -> Feeds:
+        """One frame's inputs, shaped as the graph has them."""
+        (frame,) = frames
+        return {name: frame[name].reshape(shape) for name, shape in self._shapes.items()}
+
+    def run(self, feeds: Feeds) -> dict[str, np.ndarray]:
+        """The picture."""
+        (image,) = self._request.infer(feeds).values()
+        return {"out": np.array(image)}
+
+
+def _seconds(runner: Runner | OpenVino, feeds: Feeds) -> float:
     start = time.perf_counter()
     runner.run(feeds)
     return time.perf_counter() - start

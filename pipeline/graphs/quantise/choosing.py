@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 
 def choose(
-    alone: Sequence[Sequence[float]],
+    alone: Sequence[Sequence[float]] | Mapping[int, Sequence[float]],
     gains: Sequence[float],
     budget: float,
     measure: Callable[[Sequence[int]], Sequence[float]],
@@ -17,7 +17,7 @@ def choose(
     first, until the sum fits; then the sum is checked by measurement, and more are dropped while it does not.
 
     Args:
-        alone: squared errors of each part when it alone is quantised, one a judged result.
+        alone: squared errors of each part when it alone is quantised, one a judged result; those with a gain suffice.
         gains: what quantising each part saves; parts without a gain are never chosen.
         budget: the most squared error of any result.
         measure: squared errors with these parts quantised.

@@ -60,9 +60,9 @@ def quantise_convs(
     """A copy of a graph with 8-bit convolutions, in the form (QuantizeLinear, DequantizeLinear) that runtimes fuse.
 
     What coordinates, masks and softmaxes depend on is never touched (`candidates`). Convolutions that read one value
-    are quantised together or not at all. Each such group is first quantised alone, and its error seen in the picture;
-    errors add up, so the groups that do most harm for the work they save are left in float32 until the picture of
-    the whole is as good as asked.
+    are quantised together or not at all. Where the picture with all of them is not as good as asked, each such group
+    is quantised alone, and its error seen in the picture; errors add up, so the groups that do most harm for the work
+    they save are left in float32 until the picture of the whole is good enough.
 
     Args:
         model: prepared, or lowered; its first output that the convolutions reach is the picture, of range 1.
@@ -96,9 +96,12 @@ def quantise_convs(
     timed = timed or least_speedup is not None
     speedups = [work.group_speedup(group, finish) if timed else None for group in work.groups]
     gains = [_gain(group, ratio, least_speedup) for group, ratio in zip(work.groups, speedups, strict=True)]
-    alone = [work.errors([index]) for index in range(len(work.groups))]
     budget = 10 ** (-psnr / 10)
-    chosen = choose(alone, gains, budget, work.errors)
+    chosen = [index for index, gain in enumerate(gains) if gain > 0]
+    alone: dict[int, list[float]] = {}
+    if chosen and max(work.errors(chosen)) > budget:  # else there is nothing to choose, and much time saved
+        alone = {index: work.errors([index]) for index in chosen}
+        chosen = choose(alone, gains, budget, work.errors)
 
     report = Report(
         "Convolutions in 8 bits",
@@ -106,13 +109,13 @@ def quantise_convs(
         {"weight bits": work.bits, "ranges": settings.ranges, "PSNR": psnr},
         left=left,
     )
-    for index, (group, errors, ratio) in enumerate(zip(work.groups, alone, speedups, strict=True)):
+    for index, (group, ratio) in enumerate(zip(work.groups, speedups, strict=True)):
         why = "" if index in chosen else ("slower" if gains[index] <= 0 else "harms the picture most for its work")
         report.parts.append(
             Part(
                 [describe(node) for node in group],
                 sum(int(conv2d(node).weight.size) for node in group),
-                {"int8": decibel(max(errors))},
+                {"int8": decibel(max(alone[index]))} if index in alone else {},
                 "int8" if index in chosen else "float32",
                 why,
                 ratio,

@@ -18,7 +18,8 @@ class Part:
     weights: int
     """Numbers in its weights."""
     errors: Mapping[str, float]
-    """What it does to the result when it alone is quantised, by its form ("int8", "4 bits")."""
+    """What it does to the result when it alone is quantised, by its form ("int8", "4 bits"); empty where that was not
+    measured."""
     choice: str
     """The form taken."""
     why: str = ""
@@ -73,7 +74,7 @@ class Report:
         ]
         lines = [f"## {self.what}", "", f"Judged on {self.judged}. {settings}.", ""]
         lines += _table(["graph", "weights, MB", "times smaller", "times faster", *scores], rows)
-        forms = list(self.parts[0].errors) if self.parts else []
+        forms = list(dict.fromkeys(form for part in self.parts for form in part.errors))
         rows = [
             [
                 ", ".join(part.nodes[:2]) + (f" and {len(part.nodes) - 2} more" if len(part.nodes) > 2 else ""),
