@@ -61,7 +61,7 @@ def packages() -> Path:
     return folder
 
 
-def run_in_chromium(jobs: Sequence[Job], *, timeout: float = 600.0) -> Found:
+def run_in_chromium(jobs: Sequence[Job], *, timeout: float = 1200.0) -> Found:
     """Run all jobs in one page, one after another.
 
     Raises:
