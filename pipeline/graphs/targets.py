@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -13,8 +13,12 @@ import onnx
 import onnx_ir as ir
 
 from ..errors import GraphError
+from .lower.channels_by_four import read_by_threes
 
 TYPE_NAMES = {"float": "float32", "double": "float64"}
+
+FORMS: Mapping[str, Callable[[ir.Node], bool]] = {"channels by threes": read_by_threes}
+"""What a limit may be about beside ranks: nodes of a form that the runtime takes and computes wrong."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,8 @@ def _broken(limit: Mapping[str, str], node: ir.Node, since: int, version: str) -
         return None
     if "before" in limit and _number(version) >= _number(limit["before"]):
         return None
+    if "form" in limit:
+        return limit["why"] if FORMS[limit["form"]](node) else None
     shape = node.inputs[0].shape if node.inputs and node.inputs[0] is not None else None
     grouped = "grouped_ranks" in limit and node.attributes.get_int("group", 1) > 1
     ranks = limit.get("grouped_ranks" if grouped else "ranks")

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from ...errors import GraphError
 from ..model import describe, name_of, prepare
-from . import cuda, deformation, heat_maps, integers, pooling, rank4, separable_grid, spelled, windows
+from . import channels_by_four, cuda, deformation, heat_maps, integers, pooling, rank4, separable_grid, spelled, windows
 from .batching import batch_pass
 from .boundary import only_reshaped, restore_boundary
 from .cpu import CPU_FINISH, CPU_PASSES
@@ -25,6 +25,9 @@ WEB_OPERATOR_SET = 19
 
 WEB_FIRST: tuple[Pass, ...] = (windows.PASS, integers.PASS, spelled.PASS)
 """No 64-bit integers and no operators without a kernel on WebGPU; while bounds of places can still be read."""
+
+WEB_LAST: tuple[Pass, ...] = (operator_set_pass(WEB_OPERATOR_SET), channels_by_four.PASS)
+"""The operator set of WebGPU's kernels, and no convolution that its provider gets wrong; once all others are made."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,13 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "gridsample",
             "only what WebGPU lacks goes: GridSample and pooling of volumes, integers that depend on data, Min, Round",
-            (*WEB_FIRST, separable_grid.PASS, grid_sample("slices"), pooling.PASS, operator_set_pass(WEB_OPERATOR_SET)),
+            (*WEB_FIRST, separable_grid.PASS, grid_sample("slices"), pooling.PASS, *WEB_LAST),
             volumetric,
         ),
         Preset(
             "rank4",
             "nothing above rank 4, the graph's inputs and outputs included",
-            (*WEB_FIRST, separable_grid.PASS, grid_sample("slices"), rank4.PASS, operator_set_pass(WEB_OPERATOR_SET)),
+            (*WEB_FIRST, separable_grid.PASS, grid_sample("slices"), rank4.PASS, *WEB_LAST),
             above_rank4,
         ),
         Preset(

@@ -104,6 +104,30 @@ def test_grouped_convolution_of_three_axes_is_not_on_webgpu():
     assert "ungrouped" in str(target("webgpu").lacks(conv(2), 20))
 
 
+@pytest.mark.parametrize(
+    ("channels", "out", "kernel", "attributes", "right"),
+    [
+        (18, 24, (3, 3), {}, False),
+        (9, 8, (3,), {}, False),
+        (6, 8, (1, 1), {"strides": [2, 2]}, False),
+        (6, 8, (1, 1), {}, True),
+        (3, 8, (3, 3), {}, True),
+        (12, 8, (3, 3), {}, True),
+        (10, 8, (3, 3), {}, True),
+        (18, 6, (3, 3), {}, True),
+        (18, 8, (3, 3), {"group": 2}, True),
+        (18, 8, (3, 3, 3), {}, True),
+    ],
+)
+def test_channels_that_webgpu_reads_by_threes(channels, out, kernel, attributes, right):
+    node = helper.make_node("Conv", ["x", "w"], ["y"], **attributes)
+    weight = random((out, channels // attributes.get("group", 1), *kernel))
+    (conv,) = model([node], {"x": [1, channels, *[8] * len(kernel)]}, ["y"], {"w": weight}).graph
+    why = target("webgpu").lacks(conv, 19)
+    assert (why is None) is right
+    assert right or "by threes" in why
+
+
 def test_types_count():
     node = helper.make_node("Conv", ["x", "w"], ["y"])
     half = ir.from_proto(proto([node], {"x": [1, 1, 4, 4], "w": [1, 1, 3, 3]}, ["y"], dtype=TensorProto.FLOAT16)).graph[
