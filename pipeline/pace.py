@@ -10,10 +10,10 @@ from .budget import Decision, Forecast, decide, ways
 from .deadline import Deadline
 from .report import Report
 from .runtime.options import cores_allowed
+from .scene import Scene
 from .settings import Settings
 from .stages.interpolation import between
 from .stages.segments import encode_segment
-from .studio import Scene
 from .values import KeyFrame, Portrait
 
 LONG_ENOUGH = 0.5

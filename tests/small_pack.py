@@ -14,8 +14,9 @@ from pipeline.packs.store import open_pack
 from pipeline.runtime.models import Models
 from pipeline.runtime.options import RuntimeOptions
 from pipeline.runtime.residents import Residents
+from pipeline.scene import Scene
 from pipeline.settings import Settings
-from pipeline.studio import Scene, Studio
+from pipeline.studio import Studio
 from pipeline.values import Appearance, Motion, Source
 
 K = 5

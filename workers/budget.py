@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.budget import Decision, Forecast, decide, ways
 from pipeline.pace import MEGA, measured_pace
+from pipeline.scene import Scene
 from pipeline.settings import Settings
 from pipeline.stages.film_format import FilmFormat, segment_ranges
-from pipeline.studio import Scene
 from pipeline.values import Appearance, Portrait
 
 from .config import PRIORITIES

@@ -13,11 +13,11 @@ from typing import Any
 
 from pipeline.errors import OutputError
 from pipeline.report import Report
+from pipeline.scene import Scene
 from pipeline.stages.film import write_film
 from pipeline.stages.film_format import segment_ranges
 from pipeline.stages.segments import Segment, encode_segment
 from pipeline.stages.sound import read_sound
-from pipeline.studio import Scene
 from pipeline.values import Appearance, KeyFrame, Motion, Portrait, Sound, Soundtrack, Source
 
 from .budget import FleetForecast, decide_for_job, record_encoding, record_rendering

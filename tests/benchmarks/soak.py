@@ -20,7 +20,8 @@ import numpy as np
 from pipeline import RuntimeOptions, Settings, open_pack
 from pipeline.machine import memory_peak, memory_resident
 from pipeline.report import Report
-from pipeline.studio import Scene, Studio
+from pipeline.scene import Scene
+from pipeline.studio import Studio
 from pipeline.values import Motion
 from tests.small_pack import build_small_pack, portrait_of, small_scene
 

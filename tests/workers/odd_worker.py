@@ -31,7 +31,7 @@ import workers.studios
 import workers.supervisor
 import workers.tasks
 from pipeline.cli.main import main
-from pipeline.studio import Scene
+from pipeline.scene import Scene
 from pipeline.values import KeyFrame
 from tests.small_disk import small_disk
 from workers.work import Work

@@ -13,7 +13,7 @@ from pipeline.runtime.faults import run_error
 from pipeline.runtime.models import Models
 from pipeline.runtime.recovery import ManagedModel
 from pipeline.runtime.session import Session
-from pipeline.studio import Scene
+from pipeline.scene import Scene
 from pipeline.values import KeyFrame
 from tests.pipeline.runtime.test_faults import ARENA_FULL
 from tests.small_pack import HALF_LIMIT, build_small_pack, portrait_of, small_scene
