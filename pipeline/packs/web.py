@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import email.utils
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,10 +66,15 @@ class Web:
             PackError: no repository can have that name.
         """
         try:
-            url: str = self._hub.hf_hub_url(repository, path, revision=revision)
+            url: str = self._hub.hf_hub_url(repository, path, revision=revision, endpoint=self._endpoint)
         except ValueError as error:
             raise PackError(f"{repository!r} is no repository of the hub ({_text(error)}); see the manifest") from error
         return url
+
+    @property
+    def _endpoint(self) -> str:
+        """The library reads HF_ENDPOINT once, when it is imported; it may have been imported for something else."""
+        return (os.environ.get("HF_ENDPOINT") or str(self._constants.ENDPOINT)).rstrip("/")
 
     @cached_property
     def _session(self) -> Any:
@@ -76,7 +82,7 @@ class Web:
 
     def _headers(self, url: str) -> dict[str, str]:
         headers = {"User-Agent": f"talkreel/{version_of('talkreel')}", "Accept-Encoding": "identity"}
-        ours = _origin(url) == _origin(self._constants.ENDPOINT)
+        ours = _origin(url) == _origin(self._endpoint)
         if ours and not self._constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := self._hub.get_token()):
             headers["Authorization"] = f"Bearer {token}"
         return headers
