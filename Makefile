@@ -20,9 +20,9 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## the sample portrait speaks: demo.webm
 	$(BIN)/talkreel render samples/portrait.png samples/voice.wav -o demo.webm
 
-# Two at a time, a file each: much of the fleet's tests is waiting.
+# Three at a time, a file each: much of the fleet's tests is waiting.
 test: $(STAMP) ## all tests but those that need a browser or Docker
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
 test-browser: $(STAMP) ## films play in headless Chromium
 	$(BIN)/python -m pytest -q -m browser

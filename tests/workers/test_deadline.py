@@ -77,14 +77,14 @@ def test_what_nobody_has_measured_is_measured_first(fleet: TestFleet, voice: Pat
 
 def test_fewer_key_frames_first(fleet: TestFleet, voice: Path) -> None:
     job = held_job(fleet, voice, deadline=1000)
-    say(job, quality=120, preview=1)
+    say(job, quality=90, preview=1)
     fleet.let_go("hold-budget")
     report = job.wait(timeout=WAIT)
     assert report["budget"]["lowered"].keys() == {"keyframe_fps"}
     assert report["frames"]["key_frames"] < 10
     (note,) = (event.data["note"] for event in job.events(timeout=WAIT) if event.stage == "budget")
     assert note.startswith("lowered to be done in time: key frames from 10 to ")
-    assert "10 key frames of 120 s" in note
+    assert "10 key frames of 90 s" in note
     assert note in report["notes"]
     assert report["settings"]["keyframe_fps"] == report["budget"]["lowered"]["keyframe_fps"][1]
     asked = fleet.submit(voice, **{**FILM, "keyframe_fps": report["settings"]["keyframe_fps"]})
