@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..group import require_graphs
 from .arguments import add_json, add_registry, megabytes, registry_of, show
 
 if TYPE_CHECKING:
@@ -51,15 +51,7 @@ class BuildCommand:
         add_json(parser)
 
     def run(self, args: argparse.Namespace) -> int:
-        from ...errors import RuntimeMissingError
-
-        for module in ("onnx", "onnx_ir"):
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                raise RuntimeMissingError(
-                    f'talkreel pack build needs {module} ({error}); install it: pip install "talkreel[graphs]"'
-                ) from error
+        require_graphs("talkreel pack build")
         from ...packs.building import BuildOptions, build
         from ...packs.built import builds
         from ...packs.store import open_pack

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from pipeline.cli.graph import COMMANDS
+from pipeline.cli.graph import GraphCommand
 from pipeline.cli.main import main
 from pipeline.graphs.lower.presets import lower
 from pipeline.graphs.model import load, save
@@ -188,7 +188,7 @@ def test_help_lists_the_tools(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         talkreel("--help")
     printed = capsys.readouterr().out
-    assert all(f"    {name} " in printed for name in COMMANDS)
+    assert all(f"    {name} " in printed for name in GraphCommand.commands)
 
 
 def child(code: str) -> subprocess.CompletedProcess[str]:
