@@ -143,7 +143,8 @@ def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str, str] | None:
             # Its host name is the beginning of its id.
             if state["status"] != "running" or f"/{container[:12]}." not in str(state["owner"]):
                 continue
-            sh("docker", "pause", container)
+            if subprocess.run(["docker", "pause", container], capture_output=True).returncode:
+                continue  # the kernel could not freeze it at this moment
             now = steps(stack, job)[step]
             rendered = stack.hash(f"fleet:job:{job}:counts").get(f"frames/{step.partition(':')[2]}", "0")
             if now["status"] == "running" and now["owner"] == state["owner"] and int(rendered) > 0:
@@ -159,11 +160,8 @@ def test_a_worker_stops_in_good_order(stack: Stack) -> None:
 
 
 def test_the_image_for_gpus_builds_but_for_its_base(images: Images) -> None:
-    """What it finds missing here is CUDA, which that base would bring."""
     inside = ["docker", "run", "--rm", "--read-only", "--tmpfs", "/tmp", images.cuda.result()]
-    done = subprocess.run([*inside, "doctor", "--json"], capture_output=True, text=True, check=False)
-    (problem,) = json.loads(done.stdout)["problems"]
-    assert "cuda does not run here" in problem
+    assert "Nothing is missing" in sh(*inside, "doctor")
 
 
 def test_prometheus_takes_its_files(tmp_path: Path) -> None:

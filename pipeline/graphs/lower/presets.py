@@ -18,10 +18,10 @@ from .operator_set import operator_set_pass
 from .packing import MAX_RANK
 from .passes import Outcome, Pass, run_passes
 from .sampling import is_volumetric
+from .unrolling import unroll_pass
 
 WEB_OPERATOR_SET = 19
 """onnxruntime-web's WebGPU provider has kernels of GridSample up to this operator set."""
-
 
 WEB_FIRST: tuple[Pass, ...] = (windows.PASS, integers.PASS, spelled.PASS)
 """No 64-bit integers and no operators without a kernel on WebGPU; while bounds of places can still be read."""
@@ -35,7 +35,7 @@ class Preset:
     """A target's passes. `remaining` names what the target still could not run.
 
     `finish`: passes that come last, after quantisation where there is any: they replace the convolutions that it
-    needs to see.
+    needs to see. `unroll`: several frames in one run come one after another, not as a batch axis.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Preset:
     passes: tuple[Pass, ...]
     remaining: Callable[[ir.Model], Sequence[str]]
     finish: tuple[Pass, ...] = ()
+    unroll: bool = False
 
 
 def volumetric(model: ir.Model) -> list[str]:
@@ -86,6 +87,7 @@ PRESETS: dict[str, Preset] = {
             (separable_grid.PASS, deformation.PASS, heat_maps.PASS, grid_sample("gather"), *CPU_PASSES),
             above_rank4_inside,
             CPU_FINISH,
+            unroll=True,
         ),
         Preset(
             "cuda",
@@ -95,6 +97,12 @@ PRESETS: dict[str, Preset] = {
         ),
     )
 }
+
+
+def _keep_their_shapes(model: ir.Model, batched: Sequence[str]) -> bool:
+    """Whether what has a frame axis is of a rank that lowering does not change."""
+    values = [value for value in model.graph.inputs if value.name in batched]
+    return all(len(value.shape or ()) <= MAX_RANK for value in (*values, *model.graph.outputs))
 
 
 @dataclass(frozen=True)
@@ -133,9 +141,11 @@ def lower(
         raise GraphError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
     chosen = PRESETS[preset]
     passes = (*chosen.passes, *chosen.finish) if finish else chosen.passes
+    model = prepare(model, dims)
     if batch > 1:
-        passes = (batch_pass(batch, batched), *passes)
-    outcomes = run_passes(prepare(model, dims), passes)
+        unroll = chosen.unroll and _keep_their_shapes(model, batched)
+        passes = (*passes, unroll_pass(batch, batched)) if unroll else (batch_pass(batch, batched), *passes)
+    outcomes = run_passes(model, passes)
     if remaining := chosen.remaining(model):
         reasons = {f"{node}: {why}" for outcome in outcomes.values() for node, why in outcome.left.items()}
         raise GraphError(
