@@ -97,5 +97,7 @@ def _joined(model: ir.Model, value: ir.Value, parts: Sequence[ir.Value]) -> ir.V
     shape = _shape(value, len(parts))
     name, value.name = value.name, f"{value.name}/frame0"
     made = ir.Value(name=name, type=value.type, shape=ir.Shape(shape))
-    model.graph.append(ir.Node("", "Concat", list(parts), [ir.AttrInt64("axis", 0)], outputs=[made], name=name))
+    model.graph.append(
+        ir.Node("", "Concat", list(parts), [ir.AttrInt64("axis", 0)], outputs=[made], name=f"{name}/frames")
+    )
     return made
