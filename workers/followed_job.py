@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from pipeline.errors import OutputError
+from pipeline.whole_file import write_whole
 
 from .errors import FleetError, JobCancelledError, JobLostError, JobNotFoundError, error_from_json
 from .films import fetch_film
@@ -167,17 +166,3 @@ class Job:
             if on_progress is not None:
                 on_progress(event)
         return await asyncio.to_thread(patiently, self._outcome)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears under its name only when it is complete. Raises OutputError: it cannot be."""
-    part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise OutputError(f"{path} cannot be written: {error.strerror}. Choose another place, or make room.") from error
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

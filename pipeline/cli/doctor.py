@@ -6,17 +6,19 @@ import argparse
 import json
 import platform
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import av
 
 from ..errors import TalkreelError
 from ..machine import cpu_name, memory_bytes
-from ..packs.store import open_pack, shipped_packs
+from ..packs.registry import Registry, read_registry
 from ..report import versions
 from ..runtime.options import RuntimeOptions
 from .examine_models import RuntimeFindings, examine_runtime
+from .examine_packs import pack_looks
+
+T = TypeVar("T")
 
 ENCODERS = ("libvpx-vp9", "libopus")
 """What a film needs; PyAV's wheels bring both."""
@@ -50,17 +52,16 @@ def examine() -> tuple[dict[str, Any], list[str]]:
     """What is here, by topic, and one line for everything that is wrong, with its cure."""
     problems: list[str] = []
 
-    def tried(look: Callable[[], Any]) -> Any:
+    def tried(look: Callable[[], T], instead: T) -> T:
         try:
             return look()
         except TalkreelError as error:
             problems.append(str(error))
-            return "not usable"
+            return instead
 
-    runtime = tried(examine_runtime)
-    if not isinstance(runtime, RuntimeFindings):
-        runtime = RuntimeFindings()
+    runtime = tried(examine_runtime, RuntimeFindings())
     problems += runtime.problems
+    packs = pack_looks(tried(read_registry, Registry({})))
     found = {
         "versions": versions(),
         "machine": {"system": platform.platform(), "cpu": cpu_name()},
@@ -70,16 +71,9 @@ def examine() -> tuple[dict[str, Any], list[str]]:
         "ladder": runtime.default,
         "providers": runtime.providers,
         "codecs": _codecs(problems),
-        "packs": {name: tried(partial(_pack, name)) for name in shipped_packs()},
+        "packs": {name: tried(look, "not usable") for name, look in packs},
     }
     return found, problems
-
-
-def _pack(name: str) -> str:
-    pack = open_pack(name)
-    pack.verify()
-    size = sum(entry.bytes for entry in pack.manifest.files.values())
-    return f"revision {pack.revision}, {size / 1e6:.1f} MB, hashes good, {pack.manifest.licence}"
 
 
 def _codecs(problems: list[str]) -> dict[str, str]:

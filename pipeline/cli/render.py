@@ -15,6 +15,7 @@ from ..runtime.options import RuntimeOptions
 from ..runtime.providers import KINDS, read_rungs
 from ..settings import FRAMES, Settings, parse_background
 from ..stages.film_format import exact_fps
+from ..whole_file import write_whole
 from .progress import StageProgress
 
 
@@ -122,7 +123,7 @@ class RenderCommand:
                 on_note=progress.note,
             )
         if args.report:
-            args.report.write_text(json.dumps(report.to_json(), indent=2) + "\n", "utf-8")
+            _write_report(args, report)
         if not args.quiet:
             print(summary(args.output, report), file=sys.stderr)
         return 0
@@ -134,6 +135,14 @@ def _check_report(args: argparse.Namespace) -> None:
     place = args.report.resolve()
     if place in (path.resolve() for path in (args.output, args.portrait, args.audio)):
         raise OutputError(f"the report would replace {args.report}; give it another name")
+
+
+def _write_report(args: argparse.Namespace, report: Report) -> None:
+    """Raises OutputError: it cannot be written any more; the film stays."""
+    try:
+        write_whole(args.report, (json.dumps(report.to_json(), indent=2) + "\n").encode())
+    except OutputError as error:
+        raise OutputError(f"{args.output} is made, but not its report: {error}") from error
 
 
 def summary(output: Path, report: Report) -> str:

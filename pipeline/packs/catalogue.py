@@ -10,7 +10,7 @@ from .manifest import Manifest, read_manifest
 from .pack import Pack
 from .places import MANIFEST, incoming_folder, pulled_names, pulled_revisions
 from .registry import Entry, Registry
-from .store import FACES_PACK, SHIPPED, shipped_packs
+from .store import FACES_PACK, SHIPPED, shipped_packs, stale
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def list_packs(registry: Registry) -> list[Listed]:
             entry = registry.entries.get(name)
             same = entry if entry and entry.revision == folder.name else None
             found.append(Listed(read_manifest(folder / MANIFEST), "pulled", folder, same))
-    found = [each for one in found for each in (one, *_builds(one))]
+    found = [each for one in found for each in (one, *_builds(one, registry))]
     here = {(one.manifest.name, one.manifest.revision) for one in found}
     for name, entry in registry.entries.items():
         if entry is not None and (name, entry.revision) not in here:
@@ -54,12 +54,12 @@ def list_packs(registry: Registry) -> list[Listed]:
     return found
 
 
-def _builds(one: Listed) -> list[Listed]:
+def _builds(one: Listed, registry: Registry) -> list[Listed]:
     """The builds of a pack that is here."""
     assert one.folder is not None
     source = Pack(one.folder, one.manifest)
     made = []
     for build in builds(source):
-        stale = build.stale(lambda other: source if other == source.name else None)
-        made.append(Listed(read_manifest(build.folder / MANIFEST), "stale" if stale else "built", build.folder, None))
+        state = "stale" if stale(build, source, registry) else "built"
+        made.append(Listed(read_manifest(build.folder / MANIFEST), state, build.folder, None))
     return made

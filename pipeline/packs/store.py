@@ -86,6 +86,11 @@ def builds_named(text: str, registry: Registry | None = None) -> list[Build]:
     ]
 
 
+def stale(build: Build, source: Pack, registry: Registry | None = None) -> str:
+    """Why a build of a pack is out of date; empty when it is not."""
+    return build.stale(lambda other: source if other == source.name else _here(other, registry))
+
+
 def _here(name: str, registry: Registry | None) -> Pack | None:
     try:
         return open_pack(name, registry)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PackError
-from ..packs.manifest import ModelSpec, Tensor
+from ..packs.manifest import ModelSpec
 from .arena import ARENA
 from .binding import DeviceValues, Fixed
 from .faults import run_error
@@ -50,14 +50,13 @@ class Session:
     """An ONNX Runtime session that knows its tensors by role.
 
     Args:
-        path: the .onnx file.
-        spec: its tensors, from the manifest; names and shapes are checked against the graph.
+        path: the .onnx file, as `Pack.model_path` gives it: its tensors are the manifest's.
+        spec: these tensors.
         ladder: opens it on the first rung that runs it.
         start: the rung to begin with, None for the first. falls: what is known of those above.
 
     Raises:
-        RuntimeMissingError: no onnxruntime. PackError: the graph lacks a tensor that the manifest names,
-        or its shape differs. ModelError: the file does not load. ProviderError: no rung runs it.
+        RuntimeMissingError: no onnxruntime. ModelError: the file does not load. ProviderError: no rung runs it.
     """
 
     def __init__(
@@ -68,8 +67,6 @@ class Session:
         self._held = DeviceValues(self._place.rung)
         self._path = path
         self._spec = spec
-        self._check("input", spec.inputs, self._session.get_inputs())
-        self._check("output", spec.outputs, self._session.get_outputs())
         self._output_names = [tensor.name for tensor in spec.outputs.values()]
 
     @property
@@ -81,20 +78,6 @@ class Session:
         if side is None:
             raise PackError(f"{self._path}: input {role!r} needs a fixed size in the manifest")
         return side
-
-    def _check(self, kind: str, wanted: Mapping[str, Tensor], found: list[Any]) -> None:
-        shapes = {node.name: node.shape for node in found}
-        for tensor in wanted.values():
-            if tensor.name not in shapes:
-                raise PackError(f"{self._path} has no {kind} {tensor.name!r}; the manifest does not fit the graph")
-            shape = shapes[tensor.name]
-            same = len(shape) == len(tensor.shape) and all(
-                a is None or not isinstance(b, int) or a == b for a, b in zip(tensor.shape, shape, strict=True)
-            )
-            if not same:
-                raise PackError(
-                    f"{self._path}: {kind} {tensor.name!r} has shape {shape}, the manifest says {list(tensor.shape)}"
-                )
 
     def run(self, inputs: Mapping[str, Array], fixed: Fixed | None = None) -> dict[str, Array]:
         """Run once.

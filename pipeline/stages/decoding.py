@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import av
 import numpy as np
@@ -36,6 +36,9 @@ DEFAULT_LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "4.0", 5: "5.0", 6: "5.1
 # A recording is one file. Without this, a playlist in disguise makes FFmpeg open the files and addresses it
 # names.
 NO_OTHER_FILES = {"protocol_whitelist": "data"}
+
+# Tags in another encoding than UTF-8 are an error to PyAV 18 unless it is told otherwise; 19 takes them as they are.
+ANY_TAGS: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < 19 else {}
 
 
 def name_of(source: Path | BinaryIO) -> str:
@@ -67,7 +70,7 @@ def opened_sound(source: Path | BinaryIO) -> Iterator[tuple[InputContainer, Audi
         raise SoundError(f"{name} is empty (0 bytes). Give a recording with speech in it.")
     source.seek(start)
     try:
-        container = av.open(source, "r", options=NO_OTHER_FILES, metadata_errors="replace")
+        container = av.open(source, "r", options=NO_OTHER_FILES, **ANY_TAGS)
     except (av.FFmpegError, ValueError) as error:
         reason = error.strerror if isinstance(error, av.FFmpegError) else str(error)
         raise SoundError(

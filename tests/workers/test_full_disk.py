@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import OutputError
+from pipeline.whole_file import write_whole
 from tests.small_disk import small_disk
 from tests.workers.fleet import WAIT, cut_voice, leftovers, running_fleet, wait_until
 from workers.errors import JobFailedError
-from workers.followed_job import write_whole
 
 
 def test_a_workers_disk_is_full(tmp_path: Path) -> None:

@@ -38,12 +38,12 @@ class QuantiseCommand:
         parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the choices as tables")
 
     def run(self, args: argparse.Namespace) -> int:
-        from ...errors import OutputError
         from ...graphs.feeds import signature
         from ...graphs.lower.presets import PRESETS, lower
         from ...graphs.model import load, prepare, save
         from ...graphs.quantise import quantise_convs, quantise_linears
         from ...graphs.schemes import Inputs
+        from ...whole_file import write_whole
 
         output = output_of(args, "int8" if args.layers == "convs" else "int4")
         model = load(args.model)
@@ -72,11 +72,6 @@ class QuantiseCommand:
         save(found.model, output)
         text = found.report.to_markdown()
         if args.report:
-            try:
-                args.report.write_text(text, "utf-8")
-            except OSError as error:
-                raise OutputError(
-                    f"{args.report} cannot be written ({error.strerror}); choose another place"
-                ) from error
+            write_whole(args.report, text.encode())
         show(args, {"output": str(output), **found.report.to_json()}, f"{output}\n\n{text}")
         return 0

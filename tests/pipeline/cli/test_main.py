@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -17,6 +18,9 @@ from pipeline.cli.command import GROUP, find_commands
 from pipeline.cli.main import main
 from pipeline.cli.render import RenderCommand
 from pipeline.errors import RuntimeMissingError
+from pipeline.whole_file import write_whole
+from tests.small_disk import small_disk
+from tests.workers.fleet import cut_voice
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 PORTRAIT, VOICE = SAMPLES / "portrait.png", SAMPLES / "voice.wav"
@@ -98,6 +102,33 @@ def test_a_report_without_a_place_is_told_before_any_work(report: str, tmp_path:
     assert len(done.stderr.strip().splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["voice.wav"]
     assert voice.read_bytes() == VOICE.read_bytes()
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["full disk", "no folder"])
+def test_a_report_that_cannot_be_written_after_the_film(
+    gone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line; the film stays, and nothing of the report."""
+    film, reports = tmp_path / "film.webm", tmp_path / "reports"
+    reports.mkdir()
+
+    def write(path: Path, data: bytes) -> None:
+        if gone:
+            reports.rmdir()
+            reports.write_text("a file by now")
+        with small_disk(100):
+            write_whole(path, data)
+
+    monkeypatch.setattr("pipeline.cli.render.write_whole", write)
+    voice = cut_voice(tmp_path / "voice.wav", 0.5)
+    words = ["render", PORTRAIT, voice, "-o", film, *FAST, "--fps", "2", "--report", reports / "report.json"]
+    assert main([str(word) for word in words]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    reason = os.strerror(errno.ENOTDIR if gone else errno.EFBIG)
+    assert last.startswith(f"talkreel: {film} is made, but not its report: {reports}/report.json cannot be written: ")
+    assert reason in last
+    assert film.stat().st_size > 1000
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["film.webm", "reports", "voice.wav"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

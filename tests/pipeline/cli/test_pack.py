@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -71,6 +72,39 @@ def test_verify_names_every_damaged_file(capsys: pytest.CaptureFixture[str], pul
     assert "schedule.bin is damaged" in text
     assert "conditioning.bin is damaged" in text
     assert text.endswith("fetch it again: talkreel pack pull mine\n")
+
+
+def packs_by_doctor(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, str], list[str]]:
+    main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    return found["packs"], found["problems"]
+
+
+def test_doctor_tells_of_pulled_packs(capsys: pytest.CaptureFixture[str], pulled: Path) -> None:
+    """Also of a damaged one, and where the list of known packs is."""
+    older = pulled.with_name("r0")
+    shutil.copytree(pulled, older)
+    (older / "denoiser.onnx").write_bytes(bytes((older / "denoiser.onnx").stat().st_size))
+    os.utime(older / "manifest.json", (0, 0))
+    packs, problems = packs_by_doctor(capsys)
+    assert list(packs) == ["embedded", "faces", "mine", "mine@r0"]
+    assert "hashes good" in packs["embedded"]
+    assert packs["mine"].endswith("MB, usable, CC BY-NC 4.0")
+    assert packs["mine@r0"] == "not usable"
+    assert [str(older / "denoiser.onnx") in problem for problem in problems] == [True]
+
+
+def test_doctor_goes_on_without_a_list_of_known_packs(
+    capsys: pytest.CaptureFixture[str], pulled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALKREEL_REGISTRY", str(pulled / "none.json"))
+    (pulled / "built" / "cpu-0").mkdir(parents=True)
+    (pulled / "built" / "cpu-0" / "manifest.json").write_text("not JSON")
+    packs, problems = packs_by_doctor(capsys)
+    assert packs["mine"].endswith("usable, CC BY-NC 4.0")
+    assert packs["builds of mine"] == "not usable"
+    assert "none.json cannot be read" in problems[0]
+    assert "remove that folder and build again" in problems[1]
 
 
 def test_remove(capsys: pytest.CaptureFixture[str], pulled: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,13 +43,6 @@ def test_runs_by_role(path: Path) -> None:
     np.testing.assert_array_equal(outputs["result"], [[2, 4, 6]])
     assert session.place.rung == CPU
     assert session.side("value") == 3
-
-
-def test_wrong_name_and_wrong_shape_are_pack_errors(path: Path) -> None:
-    with pytest.raises(PackError, match="no input 'z'"):
-        Session(path, replace(SPEC, inputs={"value": Tensor("z", (1, 3), "float32")}), Ladder(OPTIONS))
-    with pytest.raises(PackError, match="shape"):
-        Session(path, replace(SPEC, outputs={"result": Tensor("y", (1, 4), "float32")}), Ladder(OPTIONS))
 
 
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:

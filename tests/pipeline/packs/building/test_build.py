@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 
+from pipeline.cli.examine_packs import pack_looks
 from pipeline.errors import PackError, ProofError, SettingsError
 from pipeline.graphs.convert import has_halves
 from pipeline.graphs.feeds import Feeds, signature
@@ -160,6 +161,17 @@ def test_builds_are_listed_and_belong_to_their_pack(folder: Path, monkeypatch: p
     found = [one for one in list_packs(Registry({})) if one.manifest.name.startswith("tiny")]
     assert [(one.manifest.name, one.state) for one in found] == [("tiny", "pulled"), ("tiny+cpu", "built")]
     assert open_pack("tiny+cpu").folder == found[1].folder
+    looks = dict(pack_looks(Registry({})))
+    assert {name: look().split(", ")[2] for name, look in looks.items() if name.startswith("tiny")} == {
+        "tiny": "usable",
+        "tiny+cpu": "usable",
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(built, "tools_version", lambda: "of another version")
+        assert dict(pack_looks(Registry({})))["tiny+cpu"]() == (
+            "out of date: it was made by another version of talkreel; "
+            "build it again: talkreel pack build tiny --preset cpu"
+        )
     assert remove("tiny+cpu").folders == (found[1].folder,)
     for ask in (open_pack, remove):
         with pytest.raises(PackError, match="not built"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from functools import cache
+from functools import cache, partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -188,6 +188,24 @@ def test_a_seed_gives_the_same_files_and_another_seed_others(published: Pack) ->
     assert networks(1) == networks(1)
     assert all(one != other for one, other in zip(networks(1), networks(2), strict=True))
     published.verify()
+
+
+def test_a_file_whose_size_is_not_the_published_one_fails_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By more than 5 %; narrow networks are meant to be smaller."""
+    sizes = {"a.bin": 104, "b.bin": 106, "c.bin": 94}
+    makes = {"one": {name: partial(bytes, size) for name, size in sizes.items()}}
+    monkeypatch.setattr("pipeline.packs.standins.writing.contents", lambda widths, seed: makes)
+    files = {name: {"bytes": 100, "sha256": "", "licence": "MIT", "provenance": "here"} for name in sizes}
+    (tmp_path / "registry.json").write_text(json.dumps({"format": 1, "packs": {"one": {"files": files}}}))
+    words = [str(tmp_path / "made"), "--name", "one", "--opened", "--of", str(tmp_path / "registry.json")]
+    assert main(words) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "b.bin is +6.0% off the published size",
+        "c.bin is -6.0% off the published size",
+    ]
+    assert main([*words, "--small"]) == 0
 
 
 def test_an_unknown_pack_is_refused(tmp_path: Path) -> None:
