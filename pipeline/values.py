@@ -134,7 +134,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Appearance:
-    """Appearance features, once a portrait: `features` by the generator's input roles, and the source."""
+    """Appearance features, once a portrait: `features` by the generator's input roles, and the source.
+
+    Features have the types in which the pack stores them; `stages.generator.fixed_inputs` makes of them those which
+    the generator takes.
+    """
 
     features: Mapping[str, NDArray[np.generic]]
     source: Source

@@ -14,15 +14,18 @@ def fixed_inputs(appearance: Appearance, spec: ModelSpec) -> Fixed:
     """What the generator takes beside the driving keypoints: the same for all key frames of a portrait.
 
     Args:
-        spec: the generator's tensors. One whose leading side is the batch gets as many copies.
+        spec: the generator's tensors. One whose leading side is the batch gets as many copies; features may be
+            stored in a smaller type than the generator takes: they are converted here, once.
     """
-    arrays = {**appearance.features, "kp_source": appearance.source.keypoints[None]}
+    given = {**appearance.features, "kp_source": appearance.source.keypoints[None]}
+    arrays = {
+        role: array.astype(spec.inputs[role].dtype, copy=False) for role, array in given.items() if role in spec.inputs
+    }
     return Fixed(
         appearance,
         {
             role: np.repeat(array, spec.inputs[role].shape[0] or 1, 0) if len(array) == 1 else array
             for role, array in arrays.items()
-            if role in spec.inputs
         },
     )
 

@@ -24,7 +24,8 @@ from pipeline.packs.embedded.authoring.anatomy import (
 )  # fmt: skip
 from pipeline.packs.embedded.authoring.face import build_face_graphs
 from pipeline.packs.embedded.authoring.guard import LID_GUARD, LIP_GUARD, MARGIN, guarded
-from pipeline.packs.embedded.authoring.windows import SLITS, STEP
+from pipeline.packs.embedded.authoring.warp_weights import FACTORS, OF_COMMON, OF_HEAD
+from pipeline.packs.embedded.authoring.windows import COARSE_STEP, SLITS, STEP
 from pipeline.packs.embedded.authoring.writer import Graph
 from pipeline.packs.pack import Pack
 from pipeline.runtime.ladder import Ladder
@@ -146,7 +147,8 @@ def puppet_of(picture: U8, finder: FaceFinder) -> Puppet:
     portrait = run(session(PACK / "portrait.onnx"), landmarks=landmarks[None])
     found = Puppet(photo, landmarks, portrait, {}, {s: session(PACK / f"generator_{s}.onnx") for s in (256, 512)})
     image = np.ascontiguousarray(photo.transpose(2, 0, 1)[None])
-    found.tensors.update(run(session(PACK / "appearance.onnx"), image=image, kp_source=found.keypoints({})))
+    kept = run(session(PACK / "appearance.onnx"), image=image, kp_source=found.keypoints({}))
+    found.tensors.update({name: tensor.astype(np.float32) for name, tensor in kept.items()})
     return found
 
 
@@ -194,7 +196,13 @@ def test_generators_take_what_the_appearance_gives() -> None:
         points = {name: taken.pop(name) for name in ("kp_source", "kp_driving")}
         assert taken == given
         assert points == {"kp_source": [1, 478, 3], "kp_driving": [1, 478, 3]}
-    assert sum(4 * int(np.prod(shape)) for shape in given.values()) < 29e6
+
+
+def test_features_are_small() -> None:
+    features = onnx.load(PACK / "appearance.onnx").graph.output
+    shapes = [[side.dim_value for side in value.type.tensor_type.shape.dim] for value in features]
+    types = [onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type) for value in features]
+    assert sum(np.dtype(kind).itemsize * np.prod(shape) for kind, shape in zip(types, shapes, strict=True)) < 8e6
 
 
 def test_portrait_gives_the_landmarks_back(puppet: Puppet) -> None:
@@ -324,10 +332,15 @@ def test_head_turns_without_a_fold(puppet: Puppet, judge: Judge, yaw: float) -> 
     assert judge.points(image)[1, 0] - judge.points(puppet.photo)[1, 0] == pytest.approx(nose, abs=4)
     assert abs(nose) > 15
     moves = (driving - puppet.keypoints({}))[0, :, :2] * 256
-    forward = (puppet.tensors["head_weights"] @ (puppet.tensors["keypoint_weights"] @ moves)).reshape(128, 128, 2)
-    down, across = (np.diff(forward, axis=axis)[:127, :127] / STEP for axis in (0, 1))
-    determinant = (1 + across[..., 0]) * (1 + down[..., 1]) - across[..., 1] * down[..., 0]
-    assert determinant.min() > 0.3
+    factors = (puppet.tensors["keypoint_weights"] @ moves)[FACTORS - OF_HEAD :]
+    crop = (puppet.tensors["crop_weights"] @ factors[:OF_COMMON]).reshape(64, 64, 2)
+    slits = (puppet.tensors["head_weights"] @ factors).reshape(SLITS.height // STEP, SLITS.width // STEP, 2)
+    for forward, step in ((crop, COARSE_STEP), (slits, STEP)):
+        down, across = (
+            np.diff(forward, axis=axis)[: len(forward) - 1, : forward.shape[1] - 1] / step for axis in (0, 1)
+        )
+        determinant = (1 + across[..., 0]) * (1 + down[..., 1]) - across[..., 1] * down[..., 0]
+        assert determinant.min() > 0.3
     for corner in (np.s_[:24, :24], np.s_[:24, -24:]):
         np.testing.assert_allclose(image[corner], puppet.photo[corner], atol=0.02)
 

@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import NamedTuple
+
 import numpy as np
+from onnx import TensorProto
 
 from .anatomy import POINTS
 from .layers import skin_layers
-from .motion_basis import RANK
 from .mouth_interior import mouth_interior
 from .regions import MouthRegion, eye_regions
-from .warp_weights import warp_weights
-from .windows import MOUTH, NODES, SIZE, SLITS, STEP
-from .writer import Graph
+from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW, warp_weights
+from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS
+from .writer import Graph, Value
 
 DENSE = 2 * SIZE - 1
 """Side of the head's texture: a value at every pixel and half way between any two. Linear samples of it are as
 sharp as cubic ones of the picture and take half the time, once for every frame."""
 
-TENSORS: dict[str, list[int]] = {
-    "head_color": [1, 3, DENSE, DENSE],
-    "eye_color": [1, 3, SLITS.height, SLITS.width],
-    "mouth_cover": [1, 1, SLITS.height, SLITS.width],
-    "eye_cover": [1, 1, SLITS.height, SLITS.width],
-    "jaw_color": [1, 3, SLITS.height, SLITS.width],
-    "jaw_alpha": [1, 1, SLITS.height, SLITS.width],
-    "teeth_layer": [1, 4, MOUTH.height, MOUTH.width],
-    "cavity_layer": [1, 3, MOUTH.height, MOUTH.width],
-    "head_weights": [NODES * NODES, 4 + RANK],
-    "jaw_weights": [(SLITS.height // STEP) * (SLITS.width // STEP), 4 + RANK],
-    "keypoint_weights": [4 + RANK, POINTS],
-    "mouth_weights": [6, POINTS],
-    "gaze_weights": [2, POINTS],
+
+class Stored(Enum):
+    """How a tensor is kept: its element type in ONNX. The generators take all of them as float32."""
+
+    COLOUR = TensorProto.UINT8
+    """Colours and coverage, 0..255, as fine as the photo itself."""
+    WEIGHT = TensorProto.FLOAT16
+    """Weights of displacements: right to a 2000th of the motion."""
+    EXACT = TensorProto.FLOAT
+
+
+class Tensor(NamedTuple):
+    shape: list[int]
+    stored: Stored
+
+
+TENSORS: dict[str, Tensor] = {
+    "head_color": Tensor([1, 3, DENSE, DENSE], Stored.COLOUR),
+    "eye_color": Tensor([1, 3, SLITS.height, SLITS.width], Stored.COLOUR),
+    "mouth_cover": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
+    "eye_cover": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
+    "jaw_color": Tensor([1, 3, SLITS.height, SLITS.width], Stored.COLOUR),
+    "jaw_alpha": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
+    "teeth_layer": Tensor([1, 4, MOUTH.height, MOUTH.width], Stored.COLOUR),
+    "cavity_layer": Tensor([1, 3, MOUTH.height, MOUTH.width], Stored.COLOUR),
+    "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON], Stored.WEIGHT),
+    "head_weights": Tensor([SLITS.nodes(), OF_HEAD], Stored.WEIGHT),
+    "jaw_weights": Tensor([SLITS.nodes(), OF_JAW], Stored.WEIGHT),
+    "keypoint_weights": Tensor([FACTORS, POINTS], Stored.EXACT),
+    "mouth_weights": Tensor([6, POINTS], Stored.EXACT),
+    "gaze_weights": Tensor([2, POINTS], Stored.EXACT),
 }
 """What passes from the appearance graph to the generators."""
 
@@ -62,12 +82,19 @@ def appearance_graph() -> Graph:
         "jaw_alpha": skin.jaw_alpha,
         "teeth_layer": interior.teeth,
         "cavity_layer": interior.cavity,
+        "crop_weights": weights.crop,
         "head_weights": weights.head,
         "jaw_weights": weights.jaw,
         "keypoint_weights": weights.keypoints,
         "mouth_weights": weights.mouth,
         "gaze_weights": weights.gaze,
     }
-    for name, shape in TENSORS.items():
-        g.output(name, values[name], shape)
+    for name, (shape, stored) in TENSORS.items():
+        g.output(name, _kept(values[name], stored), shape, stored.value)
     return g
+
+
+def _kept(value: Value, stored: Stored) -> Value:
+    if stored is Stored.COLOUR:
+        value = value.graph.op("Round", value.clip(0, 1) * 255)
+    return value if stored is Stored.EXACT else value.cast(stored.value)

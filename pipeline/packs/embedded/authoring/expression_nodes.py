@@ -19,6 +19,7 @@ from .anatomy import (
 )  # fmt: skip
 from .fields import moving_least_squares
 from .head_motion import Outline
+from .motion_basis import OF_LOWER, OF_UPPER, RANK
 from .regions import EyeRegion, MouthRegion
 from .windows import SIZE
 from .writer import Graph, Value
@@ -56,6 +57,10 @@ LEFT_OUT = {
 """Face points which each field must not follow."""
 
 
+COLUMNS = {"common": slice(OF_LOWER, RANK - OF_UPPER), "head": slice(OF_LOWER, RANK), "jaw": slice(0, RANK - OF_UPPER)}
+"""The motion basis' columns that are not zero in each field."""
+
+
 class NodeSet:
     """Nodes of the expression fields, with the fields to which each belongs."""
 
@@ -83,10 +88,11 @@ class NodeSet:
             masks.append(self.g.constant(member))
 
     def fields(self, targets: Value, count: int, *names: str) -> list[Value]:
-        """The named fields at the targets [count, 2]: each [count, rank]."""
+        """The named fields at the targets [count, 2]: each [count, its COLUMNS]."""
         join = self.g.concat
+        values = join(self._values, axis=0)
         return moving_least_squares(
-            self.g, targets, count, join(self._positions, axis=0), join(self._values, axis=0),
+            self.g, targets, count, join(self._positions, axis=0), [values[:, COLUMNS[name]] for name in names],
             [join(self._masks[name], axis=0) for name in names], SOFTENING, ridge=1.0,
         )  # fmt: skip
 

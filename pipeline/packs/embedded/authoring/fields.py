@@ -27,18 +27,18 @@ def moving_least_squares(
     targets: Value,
     count: int,
     nodes: Value,
-    values: Value,
+    values: Sequence[Value],
     masks: Sequence[Value],
     softening: float,
     ridge: float,
 ) -> list[Value]:
-    """Affine moving least squares at `targets` [count, 2] from `values` [m, r] at `nodes` [m, 2].
+    """Affine moving least squares at `targets` [count, 2] from values at `nodes` [m, 2].
 
-    One field [count, r] for each mask [m] (the weight of each node in that field), from one distance
-    matrix. Weights fall as 1 / (distance^2 + softening^2)^2. The affine fit is in closed form: the
-    weighted mean, corrected by the weighted covariance, to which 2 % of its trace plus `ridge`
-    (squared units of the coordinates) is added where nodes are in line (Schaefer et al., "Image
-    deformation using moving least squares", 2006).
+    One field [count, r] for each of `values` [m, r] and its mask [m] (the weight of each node in that
+    field), from one distance matrix. Weights fall as 1 / (distance^2 + softening^2)^2. The affine fit
+    is in closed form: the weighted mean, corrected by the weighted covariance, to which 2 % of its
+    trace plus `ridge` (squared units of the coordinates) is added where nodes are in line (Schaefer
+    et al., "Image deformation using moving least squares", 2006).
     """
     bands = []
     for start in range(0, count, BAND):
@@ -47,7 +47,10 @@ def moving_least_squares(
         dy = nodes[:, 1].unsqueeze(0) - band[:, 1:2]
         nearness = 1 / (dx * dx + dy * dy + softening * softening)
         nearness = nearness * nearness
-        bands.append([_fit(nearness * mask.unsqueeze(0), dx, dy, ridge) @ values for mask in masks])
+        bands.append([
+            _fit(nearness * mask.unsqueeze(0), dx, dy, ridge) @ of_field
+            for of_field, mask in zip(values, masks, strict=True)
+        ])  # fmt: skip
     if len(bands) == 1:
         return bands[0]
     return [g.concat(parts, axis=0) for parts in zip(*bands, strict=True)]

@@ -15,7 +15,8 @@ from onnx import TensorProto
 from .anatomy import EYES, LOWER_INNER, POINTS, UPPER_INNER
 from .appearance import DENSE, TENSORS
 from .guard import guarded
-from .windows import CROP, MOUTH, SIZE, SLITS, STEP, Window
+from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW
+from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
 
 MOUTH_PATCH, EYE_PATCH = (176, 192), (64, 80)
@@ -26,6 +27,9 @@ MOUTH_PATCH_DOWN = 12 * 2 / SIZE
 
 REACH = 2.0
 """Keypoints further than this from their source (crop units) are held there, so that all stays finite."""
+
+FINE_FROM = 5
+"""Nodes over which the fine field takes the place of the coarse one at the border of SLITS."""
 
 INVERSE_STEPS = 7
 RELAXATION = 0.75
@@ -51,6 +55,16 @@ def extent(window: Window) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floa
     return corner + half, half
 
 
+def _inner_share(cells: Window) -> npt.NDArray[np.float32]:
+    """[1, 1, h, w] 0 just outside the window, 1 from FINE_FROM nodes inside of its border on."""
+
+    def ramp(count: int) -> npt.NDArray[np.float32]:
+        from_edge = np.minimum(np.arange(1, count + 1), np.arange(count, 0, -1))
+        return np.minimum(from_edge / FINE_FROM, 1).astype(np.float32)
+
+    return (ramp(cells.height)[:, None] * ramp(cells.width))[None, None]
+
+
 @dataclass(frozen=True)
 class Patch:
     """A rectangle of the frame that follows a part of the face, always inside SLITS."""
@@ -73,7 +87,7 @@ class Generator:
         self.shrink = SIZE // size
         self.slits = SLITS.over(self.shrink)
         self.g = Graph(f"generator_{size}")
-        self.tensors = {name: self.g.input(name, shape) for name, shape in TENSORS.items()}
+        self.tensors = {name: self.g.input(name, shape) for name, (shape, _) in TENSORS.items()}
         self.source = self.g.input("kp_source", [1, POINTS, 3])
         self.driving = self.g.input("kp_driving", [1, POINTS, 3])
 
@@ -86,12 +100,15 @@ class Generator:
 
         # The head layer fills the frame; all else shows only through its slits.
         factors = self.tensors["keypoint_weights"] @ moves
+        of_jaw, of_head = factors[:OF_JAW], factors[FACTORS - OF_HEAD :]
         slits, (_, half) = self.slits, extent(SLITS)
-        back = self._backward("head_weights", factors, CROP)
+        back = self._backward(self._forward_head(of_head), CROP)
         frame = self._head(self._positions(back, CROP))
         back = back[:, :, slits.top : slits.bottom, slits.left : slits.right] / half.reshape(1, 2, 1, 1)
         head_map = self._positions(back, SLITS)
-        jaw_map = self._positions(self._backward("jaw_weights", factors / half, SLITS), SLITS)
+        jaw_map = self._positions(
+            self._backward(self._forward("jaw_weights", of_jaw / half, SLITS.over(STEP)), SLITS), SLITS
+        )
         head_there = frame[:, :, slits.top : slits.bottom, slits.left : slits.right]
         colors, alpha, eye_cover = (self._layer(name) for name in ("jaw_color", "jaw_alpha", "eye_cover"))
 
@@ -103,17 +120,18 @@ class Generator:
         for i, eye in enumerate(EYES):
             patch = self._patch(driving.take(eye.corners).mean(0), EYE_PATCH)
             turned = self._cut_map(jaw_map, patch) - gaze[i]
-            patches.append((patch, self._sample(self._layer("eye_color"), turned, "cubic"), eye_cover))
+            patches.append((patch, self._cubic(self._layer("eye_color"), turned), eye_cover))
         # Mouth and eyes have covers of their own, so patches that overlap change different pixels and add up.
         changes = []
         for patch, behind, cover in patches:
             where = self._cut_map(jaw_map, patch)
-            below = self._over(behind, self._sample(colors, where, "cubic"), self._sample(alpha, where, "linear"))
-            covered = self._sample(cover, self._cut_map(head_map, patch), "linear")
+            there = self._linear(alpha, where, self.slits.height) * (1 / 255)
+            below = self._over(behind, self._cubic(colors, where), there)
+            covered = self._linear(cover, self._cut_map(head_map, patch), self.slits.height) * (1 / 255)
             changes.append(self._put((below - self._cut(head_there, patch)) * (1 - covered), patch))
         top, left, bottom, right = slits.margins(CROP.over(self.shrink))
         change = g.op("Pad", g.op("Sum", *changes), np.array([0, 0, top, left, 0, 0, bottom, right]))
-        g.output("image", (frame + change).clip(0, 1), [1, 3, self.size, self.size])
+        g.output("image", ((frame + change) * (1 / 255)).clip(0, 1), [1, 3, self.size, self.size])
         return g
 
     def _head(self, where: Value) -> Value:
@@ -121,10 +139,10 @@ class Generator:
         dense = self.tensors["head_color"]
         if self.shrink == 1:
             # Its outermost values stand at the centres of the crop's outermost pixels, not half a step further out.
-            return self._sample(dense, where * (2 * SIZE / DENSE), "linear")
+            return self._linear(dense, where * (2 * SIZE / DENSE), DENSE)
         factor = [self.shrink, self.shrink]
         pooled = self.g.op("AveragePool", dense[:, :, ::2, ::2], kernel_shape=factor, strides=factor)
-        return self._sample(pooled, where, "cubic")
+        return self._cubic(pooled, where)
 
     def _layer(self, name: str) -> Value:
         layer = self.tensors[name]
@@ -133,23 +151,49 @@ class Generator:
         factor = [self.shrink, self.shrink]
         return self.g.op("AveragePool", layer, kernel_shape=factor, strides=factor)
 
-    def _sample(self, layer: Value, where: Value, mode: str) -> Value:
-        return self.g.op("GridSample", layer, where, mode=mode, padding_mode="border", align_corners=0)
+    def _cubic(self, layer: Value, where: Value) -> Value:
+        return self.g.op("GridSample", layer, where, mode="cubic", padding_mode="border", align_corners=0)
 
-    def _backward(self, weights: str, factors: Value, window: Window) -> Value:
+    def _linear(self, layer: Value, where: Value, side: int) -> Value:
+        """Linear samples, carried on beyond the border.
+
+        Positions are held inside, so that the padding never shows: with zeros ONNX Runtime takes half the time on a
+        CPU. `side`: the layer's shorter one.
+        """
+        limit = 1 - 1 / side
+        where = where.clip(-limit, limit)
+        return self.g.op("GridSample", layer, where, mode="linear", padding_mode="zeros", align_corners=0)
+
+    def _forward(self, weights: str, factors: Value, cells: Window) -> Value:
+        """[1, 2, h, w] displacement of each node, in the units of the factors."""
+        moved = (self.tensors[weights] @ factors).clip(-4, 4)
+        return moved.reshape(1, cells.height, cells.width, 2).transpose(0, 3, 1, 2)
+
+    def _forward_head(self, factors: Value) -> Value:
+        """[1, 2, 128, 128] displacement of the head layer in crop units: the coarse field, in SLITS the fine one."""
+        coarse = self._forward("crop_weights", factors[:OF_COMMON], CROP.over(COARSE_STEP))
+        nodes, slits = CROP.over(STEP), SLITS.over(STEP)
+        coarse = self._enlarged(coarse, nodes)
+        fine = self._forward("head_weights", factors, slits)
+        change = (fine - coarse[:, :, slits.top : slits.bottom, slits.left : slits.right]) * _inner_share(slits)
+        top, left, bottom, right = slits.margins(nodes)
+        return coarse + self.g.op("Pad", change, np.array([0, 0, top, left, 0, 0, bottom, right]))
+
+    def _enlarged(self, field: Value, window: Window) -> Value:
+        shape = np.array([1, 2, window.height, window.width])
+        return self.g.op("Resize", field, "", "", shape, mode="linear", coordinate_transformation_mode="half_pixel")
+
+    def _backward(self, forward: Value, window: Window) -> Value:
         """[1, 2, h, w] displacement from each pixel of the window to its source, in the window's units.
 
         b(y) = -forward(y + b(y)) is solved on the nodes by a relaxed fixed-point iteration, then upsampled.
         """
-        cells, pixels = window.over(STEP), window.over(self.shrink)
-        forward = (self.tensors[weights] @ factors).clip(-4, 4)
-        forward = forward.reshape(1, cells.height, cells.width, 2).transpose(0, 3, 1, 2)
+        cells = window.over(STEP)
         here, back = centres(self.g, cells), forward * -0.7
         for _ in range(INVERSE_STEPS):
-            there = self._sample(forward, back.transpose(0, 2, 3, 1) + here, "linear")
+            there = self._linear(forward, back.transpose(0, 2, 3, 1) + here, cells.height)
             back = back * (1 - RELAXATION) - there * RELAXATION
-        shape = np.array([1, 2, pixels.height, pixels.width])
-        return self.g.op("Resize", back, "", "", shape, mode="linear", coordinate_transformation_mode="half_pixel")
+        return self._enlarged(back, window.over(self.shrink))
 
     def _positions(self, back: Value, window: Window) -> Value:
         """[1, h, w, 2] the source positions that GridSample wants."""
@@ -157,9 +201,10 @@ class Generator:
 
     def _inside_mouth(self, moves: Value, patch: Patch) -> Value:
         """[1, 3, h, w] the upper teeth over the cavity."""
-        teeth = self._sample(self._layer("teeth_layer"), self._rigid_map(moves, 0, patch), "linear")
-        cavity = self._sample(self._layer("cavity_layer"), self._rigid_map(moves, 1, patch), "linear")
-        return self._over(cavity, teeth[:, 0:3], teeth[:, 3:4])
+        height = MOUTH.height // self.shrink
+        teeth = self._linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, patch), height)
+        cavity = self._linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, patch), height)
+        return self._over(cavity, teeth[:, 0:3], teeth[:, 3:4] * (1 / 255))
 
     def _rigid_map(self, moves: Value, layer: int, patch: Patch) -> Value:
         """[1, h, w, 2] source position in MOUTH for each pixel of a patch: inverse of an affine motion of the crop."""

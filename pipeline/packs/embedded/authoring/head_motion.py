@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from .anatomy import FACE_OUTLINE, MESH_POINTS, RIGID, indicator
 from .fields import inverse_transpose, moving_least_squares
-from .windows import CROP, SIZE
+from .windows import SIZE
 from .writer import Graph, Value
 
 DEPTH_SOFTENING = 8.0
@@ -52,8 +53,10 @@ class Outline:
         return self.centre[0:2] + (self.points[:, 0:2] - self.centre[0:2]) * size
 
 
-def depth_and_head_weight(g: Graph, points: Value, outline: Outline) -> tuple[Value, Value]:
-    """Depth [16384, 1] (pixels) and part of the head's motion [16384, 1] (1 on the face, 0 at the border)."""
+def depth_and_head_weight(
+    g: Graph, points: Value, outline: Outline, targets: npt.NDArray[np.float32]
+) -> tuple[Value, Value]:
+    """Depth [n, 1] (pixels) and part of the head's motion [n, 1] (1 on the face, 0 at the border) at targets [n, 2]."""
     edge = np.linspace(0, SIZE - 1, 9).round().astype(np.float32)
     border = np.array([(x, y) for x in edge for y in edge if min(x, y) == 0 or max(x, y) == SIZE - 1])
     positions, depths, parts = [points[:MESH_POINTS, 0:2]], [points[:MESH_POINTS, 2:3]], []
@@ -68,7 +71,6 @@ def depth_and_head_weight(g: Graph, points: Value, outline: Outline) -> tuple[Va
     values = g.concat([g.concat(depths, axis=0), g.concat(parts, axis=0)], axis=1)
     count = MESH_POINTS + len(DEPTH_RINGS) * len(FACE_OUTLINE) + len(border)
     everywhere = g.constant(np.ones(count, np.float32))
-    targets = CROP.node_positions()
-    field = moving_least_squares(g, g.constant(targets), len(targets), g.concat(positions, axis=0), values,
+    field = moving_least_squares(g, g.constant(targets), len(targets), g.concat(positions, axis=0), [values],
                                  [everywhere], DEPTH_SOFTENING, ridge=1.0)[0]  # fmt: skip
     return field[:, 0:1], field[:, 1:2].clip(0, 1)

@@ -125,7 +125,8 @@ PRESETS = {
 
 
 def _tensors(values: Any) -> dict[str, Any]:
-    kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.INT64: "int64"}
+    types = onnx.TensorProto
+    kinds = {types.FLOAT: "float32", types.FLOAT16: "float16", types.UINT8: "uint8", types.INT64: "int64"}
     return {
         ROLES.get(value.name, value.name): {
             "name": value.name,

@@ -2,8 +2,10 @@
 
 The warp of every grid node by all 478 landmarks would be a matrix of 16384 x 478; its rows vary
 freely, but the motions asked of it do not. So it is kept times an orthonormal basis of those
-motions: affine ones, each lid point with its fold, each inner lip point, the irises, and the main
-directions of the 52 measured units and of the guard's corrections.
+motions: each lid point with its fold, each inner lip point, affine motions, and the main directions
+of the 52 measured units and of the guard's corrections. Points that one layer of the warp must not
+follow have columns of their own, so that each layer needs only a part of the columns. Irises are in
+none: they move by a rule of their own.
 
 Run once: `python -m pipeline.packs.embedded.authoring.motion_basis`. The result is committed
 because the last bits of an SVD depend on the machine.
@@ -11,30 +13,43 @@ because the last bits of an SVD depend on the machine.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from .anatomy import DATA, EYES, LOWER_INNER, NEUTRAL, POINTS, UNIT_OFFSETS, UPPER_INNER, scatter
+from .anatomy import DATA, EYES, LOWER_INNER, MESH_POINTS, NEUTRAL, POINTS, UNIT_OFFSETS, UPPER_INNER, scatter
 from .guard import LID_GUARD, LIP_GUARD
 from .portrait import FOLD_SHARE
 
 PATH = DATA / "motion_basis.npy"
-RANK = 108
+RANK = 104
+
+OF_LOWER = len(LOWER_INNER) + sum(len(eye.lower) for eye in EYES)
+"""Columns of the lower lip's edge and the lower lids: the first."""
+
+OF_UPPER = len(UPPER_INNER)
+"""Columns of the upper lip's edge: the last."""
 
 
 def motion_basis(rank: int = RANK) -> npt.NDArray[np.float32]:
     """[478, rank] orthonormal columns; the share of the units' energy left out is printed by `main`."""
-    affine = np.column_stack([NEUTRAL, np.ones(POINTS)])
-    columns: list[dict[int, float]] = []
-    for eye in EYES:
-        columns += [{upper: 1, fold: FOLD_SHARE} for upper, fold in zip(eye.upper, eye.upper_fold, strict=True)]
-        columns += [{lower: 1} for lower in eye.lower]
-        columns += [dict.fromkeys(eye.iris, 1.0)]
-    columns += [{point: 1} for point in [*UPPER_INNER, *LOWER_INNER]]
-    exact, _ = np.linalg.qr(np.column_stack([affine, scatter(columns)]).astype(np.float64))
-    rest = _remove(exact, _wanted_motions())
-    directions, _, _ = np.linalg.svd(rest, full_matrices=False)
-    return np.hstack([exact, directions[:, : rank - exact.shape[1]]]).astype(np.float32)
+    lower = [{point: 1.0} for point in (*LOWER_INNER, *(p for eye in EYES for p in eye.lower))]
+    lids = [{lid: 1, fold: FOLD_SHARE} for eye in EYES for lid, fold in zip(eye.upper, eye.upper_fold, strict=True)]
+    upper = [{point: 1.0} for point in UPPER_INNER]
+    alone = [_orthonormal(scatter(columns)) for columns in (lower, lids, upper)]  # no point is in two columns
+    exact = np.hstack(alone)
+    affine = np.column_stack([NEUTRAL, np.ones(POINTS)]).astype(np.float64)
+    affine[MESH_POINTS:] = 0
+    exact = np.hstack([exact, _orthonormal(_remove(exact, affine))])
+    directions, _, _ = np.linalg.svd(_remove(exact, _wanted_motions()), full_matrices=False)
+    shared = [exact[:, -affine.shape[1] :], directions[:, : rank - exact.shape[1]], alone[1]]
+    return np.hstack([alone[0], *shared, alone[2]]).astype(np.float32)
+
+
+def _orthonormal(columns: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    vectors, triangle = np.linalg.qr(columns.astype(np.float64))
+    return vectors * np.sign(np.diag(triangle))
 
 
 def _wanted_motions() -> npt.NDArray[np.float64]:

@@ -173,7 +173,7 @@ def closing_offset(g: Graph, kp: Value, jaw_open: Value) -> Value:
     follow = middle_gap * np.array([[share] for share in followers.values()], np.float32)
     values = g.concat([upper, lower, follow, np.zeros((len(still), 3), np.float32)], axis=0)
     everywhere = g.constant(np.ones(18 + len(followers) + len(still), np.float32))
-    soft = moving_least_squares(g, kp[:, 0:2], POINTS, nodes, values, [everywhere], softening=0.02, ridge=1e-4)[0]
+    soft = moving_least_squares(g, kp[:, 0:2], POINTS, nodes, [values], [everywhere], softening=0.02, ridge=1e-4)[0]
 
     inner = indicator([*UPPER_INNER, *LOWER_INNER])[:, None]
     below_nose = (NEUTRAL[:, 1] > NEUTRAL[NOSE_TIP, 1]).astype(np.float32)[:, None]

@@ -10,27 +10,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from .anatomy import CHIN_PATCH, EYES, LIP_MIDDLE, POINTS, UPPER_INNER, indicator
-from .expression_nodes import expression_nodes
+from .expression_nodes import COLUMNS, expression_nodes
 from .head_motion import HeadMotion, Outline, depth_and_head_weight
+from .motion_basis import OF_LOWER, OF_UPPER, RANK
 from .motion_basis import PATH as MOTION_BASIS
 from .regions import EyeRegion, MouthRegion
-from .windows import CROP, NODES, SIZE, SLITS, STEP
+from .windows import COARSE_STEP, CROP, SIZE, SLITS
 from .writer import Graph, Value
 
 JAW_FOLLOWS = {**dict.fromkeys(CHIN_PATCH, 0.2 / len(CHIN_PATCH)), **dict.fromkeys([14, 87, 317], 0.8 / 3)}
 """Landmarks whose expression the tongue and the lower teeth follow."""
 
 
+OF_RIGID = 4
+"""Factors of the head's affine motion."""
+
+FACTORS = RANK + OF_RIGID
+OF_COMMON, OF_HEAD, OF_JAW = FACTORS - OF_LOWER - OF_UPPER, FACTORS - OF_LOWER, FACTORS - OF_UPPER
+"""Factors that each field follows: those of the lower lip's edge and lower lids come first, those of the upper lip's
+edge last, those that all follow between them."""
+
+
 @dataclass(frozen=True)
 class WarpWeights:
+    crop: Value
+    """[nodes of CROP at COARSE_STEP, OF_COMMON] weights of the nodes for the one layer away from the slits."""
     head: Value
-    """[16384, 4 + rank] weights of every node for the head layer."""
+    """[nodes of SLITS, OF_HEAD] the same for the head layer."""
     jaw: Value
-    """[nodes of SLITS, 4 + rank] the same for the jaw layer."""
+    """[nodes of SLITS, OF_JAW] the same for the jaw layer."""
     keypoints: Value
-    """[4 + rank, 478] from keypoint displacements to the factors of the two above."""
+    """[FACTORS, 478] from keypoint displacements to the factors of the three above."""
     mouth: Value
     """[6, 478] displacement of three corners of the crop for the upper teeth, then for the jaw."""
     gaze: Value
@@ -47,35 +60,33 @@ def _slit_share(g: Graph, mouth: MouthRegion, eyes: list[EyeRegion], up: float) 
     return share
 
 
+def _blend(g: Graph, common: Value, own: Value, share: Value, more: tuple[int, int]) -> Value:
+    """A layer's own field, which has `more` columns before and after, and the common one where its share is 0."""
+    wide = g.op("Pad", common, np.array([0, more[0], 0, more[1]], np.int64))
+    return wide + (own - wide) * share
+
+
 def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegion]) -> WarpWeights:
     """The weights for a portrait's points [478, 3] in pixels."""
     outline = Outline(points)
     motion = HeadMotion(g, points)
     basis = g.constant(np.load(MOTION_BASIS))
-    depth, reach = depth_and_head_weight(g, points, outline)
     of_head = motion.at(points[:, 0:2], points[:, 2:3])
     expression = basis - of_head @ (motion.keypoints @ basis)
     factors = basis.transpose(1, 0) - (basis.transpose(1, 0) @ of_head) @ motion.keypoints
 
     nodes = expression_nodes(g, points, expression, outline, mouth, eyes)
-    everywhere, slits = CROP.node_positions(), SLITS.node_positions()
-    (common,) = nodes.fields(g.constant(everywhere), len(everywhere), "common")
-    head, jaw = nodes.fields(g.constant(slits), len(slits), "head", "jaw")
-    rigid = motion.at(g.constant(everywhere), depth) * reach
+    everywhere, slits = CROP.node_positions(COARSE_STEP), SLITS.node_positions()
+    (crop,) = nodes.fields(g.constant(everywhere), len(everywhere), "common")
+    common, head, jaw = nodes.fields(g.constant(slits), len(slits), "common", "head", "jaw")
+    head = _blend(g, common, head, _slit_share(g, mouth, eyes, up=1.0), (0, OF_UPPER))
+    jaw = _blend(g, common, jaw, _slit_share(g, mouth, eyes, up=2.6), (OF_LOWER, 0))
 
-    cells, rank = SLITS.over(STEP), int(np.load(MOTION_BASIS).shape[1])
+    def rigid(targets: npt.NDArray[np.float32]) -> Value:
+        depth, reach = depth_and_head_weight(g, points, outline, targets)
+        return motion.at(g.constant(targets), depth) * reach
 
-    def in_slits(field: Value, width: int) -> Value:
-        square = field.reshape(NODES, NODES, width)[cells.top : cells.bottom, cells.left : cells.right]
-        return square.reshape(cells.height * cells.width, width)
-
-    near = in_slits(common, rank)
-    head_extra = (head - near) * _slit_share(g, mouth, eyes, up=1.0)
-    top, left, bottom, right = cells.margins(CROP.over(STEP))
-    padded = g.op("Pad", head_extra.reshape(cells.height, cells.width, rank),
-                  np.array([top, left, 0, bottom, right, 0], np.int64))  # fmt: skip
-    head_field = common + padded.reshape(NODES * NODES, rank)
-    jaw_field = near + (jaw - near) * _slit_share(g, mouth, eyes, up=2.6)
+    rigid_in_slits = rigid(slits)
 
     corners = g.constant(np.array([[-0.5, -0.5], [SIZE - 0.5, -0.5], [-0.5, SIZE - 0.5]], np.float32))
     teeth_depth = points[UPPER_INNER[LIP_MIDDLE], 2] + mouth.width * 0.02
@@ -86,12 +97,13 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     jaw_expression = followed - (followed @ of_head) @ motion.keypoints
     irises = points.take([eye.iris[0] for eye in EYES])
     (around_iris,) = nodes.fields(irises[:, 0:2], len(EYES), "jaw")
-    lids = motion.at(irises[:, 0:2], irises[:, 2:3]) @ motion.keypoints + around_iris @ factors
+    lids = motion.at(irises[:, 0:2], irises[:, 2:3]) @ motion.keypoints + around_iris @ factors[COLUMNS["jaw"]]
     own = np.stack([indicator(eye.iris) / len(eye.iris) for eye in EYES]).astype(np.float32)
     return WarpWeights(
-        head=g.concat([rigid, head_field], axis=1),
-        jaw=g.concat([in_slits(rigid, 4), jaw_field], axis=1),
-        keypoints=g.concat([motion.keypoints, factors], axis=0),
+        crop=g.concat([rigid(everywhere), crop], axis=1),
+        head=g.concat([rigid_in_slits, head], axis=1),
+        jaw=g.concat([jaw[:, :OF_LOWER], rigid_in_slits, jaw[:, OF_LOWER:]], axis=1),
+        keypoints=g.concat([factors[:OF_LOWER], motion.keypoints, factors[OF_LOWER:]], axis=0),
         mouth=g.concat([teeth, teeth + jaw_expression], axis=0),
         gaze=own - lids,
     )

@@ -13,7 +13,8 @@ SIZE = 512
 STEP = 4
 """Pixels between nodes of the warp; nodes stand at the centres of STEP x STEP cells."""
 
-NODES = SIZE // STEP
+COARSE_STEP = 8
+"""The same outside SLITS, where the warp is smoother."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,15 @@ class Window:
         """[height, 1] pixel y of the rows."""
         return np.arange(self.top, self.bottom, dtype=np.float32)[:, None]
 
-    def node_positions(self) -> npt.NDArray[np.float32]:
+    def nodes(self, step: int = STEP) -> int:
+        """How many warp nodes are inside."""
+        return self.height // step * (self.width // step)
+
+    def node_positions(self, step: int = STEP) -> npt.NDArray[np.float32]:
         """[nodes, 2] pixel x, y of the warp nodes inside, row by row."""
-        centre = (STEP - 1) / 2
+        centre = (step - 1) / 2
         x, y = np.meshgrid(
-            np.arange(self.left, self.right, STEP) + centre, np.arange(self.top, self.bottom, STEP) + centre
+            np.arange(self.left, self.right, step) + centre, np.arange(self.top, self.bottom, step) + centre
         )
         return np.column_stack([x.ravel(), y.ravel()]).astype(np.float32)
 
