@@ -1,0 +1,128 @@
+"""The embedded pack's picture on a few faces of the portrait set; the whole set: `python -m tests.faces.measure`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pipeline.faces.finder import FaceFinder
+from tests.faces.acting import FACES, POSES, SIZE, Actor, face_files, in_pixels, open_studio
+from tests.faces.measures.artefacts import detect, patches
+from tests.faces.measures.blackbox import F64, Coded, openings
+from tests.faces.measures.judging import Judge, rigid_error, sweep
+from tests.faces.measures.steadiness import bilinear, steadiness
+from tests.faces.measures.triangles import delaunay, face_triangles, flips
+
+SHOWN = ["anna", "kofi", "piet"]
+"""A closed mouth before long hair; a smile with teeth on dark skin; old skin behind glasses, half turned."""
+
+
+@pytest.fixture(scope="module")
+def actors() -> dict[str, Actor]:
+    studio = open_studio()
+    return {name: Actor.open(FACES / f"{name}.jpg", studio) for name in SHOWN}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    return Judge.open()
+
+
+@pytest.fixture(scope="module")
+def finder(actors: dict[str, Actor]) -> FaceFinder:
+    return actors[SHOWN[0]].studio.finder
+
+
+@pytest.mark.parametrize("name", [path.stem for path in face_files()])
+def test_one_face_is_found_in_every_portrait(name: str, finder: FaceFinder) -> None:
+    with Image.open(FACES / f"{name}.jpg") as opened:
+        (face,) = finder.find(np.asarray(opened.convert("RGB")))
+    assert face.outside == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("anna", "jawOpen"), ("anna", "mouthSmile"), ("kofi", "jawOpen"), ("piet", "eyeBlink")]
+)
+def test_reads_what_was_asked(actors: dict[str, Actor], judge: Judge, name: str, unit: str) -> None:
+    swept = sweep(actors[name], judge, unit, steps=4)
+    assert swept.correlation > 0.9
+    assert swept.gain > 0.2
+    assert max(rigid_error(actors[name].points, points) for points in swept.points) < 5
+
+
+@pytest.fixture(scope="module")
+def anna(actors: dict[str, Actor]) -> Coded:
+    return Coded.of(actors["anna"])
+
+
+@pytest.mark.parametrize("pose", ["closed", "aa", "yaw -12", "roll 8"])
+def test_no_tear_no_fold_no_strange_colour(anna: Coded, pose: str) -> None:
+    actor = anna.actor
+    (keypoints,), (frame,) = actor.keypoints([POSES[pose]]), actor.act(POSES[pose])
+    found = detect(actor.photo, frame, anna.backward(keypoints), openings(keypoints))
+    assert (patches(found.tears), patches(found.folds), patches(found.outliers)) == (0, 0, 0)
+    assert flips(actor.points, in_pixels(keypoints)) == 0
+
+
+def test_a_film_is_steady(actors: dict[str, Actor]) -> None:
+    actor = actors["piet"]
+    poses = [POSES[name] for name in ("closed", "ee", "aa")]
+    steady = steadiness(actor, Coded.of(actor), actor.keypoints(poses), every=1)
+    assert steady.still < 0.5
+    assert steady.still_part > 0.05
+    assert steady.background < 0.5
+    assert steady.shimmer < 6
+
+
+def still_map() -> F64:
+    return np.stack(np.meshgrid(np.arange(SIZE), np.arange(SIZE)), 2).astype(np.float64)
+
+
+def smooth_map() -> F64:
+    """A gentle stretch and turn, as of a head."""
+    x, y = np.moveaxis(still_map(), 2, 0)
+    return np.stack([x + 6 * np.sin(y / 60), y + 5 * np.cos(x / 70)], 2)
+
+
+def hits(actor: Actor, backward: F64, damage: F64 | None = None) -> tuple[int, int, int]:
+    shown = bilinear(actor.photo.astype(np.float64), backward)
+    frame = np.clip(shown + (0 if damage is None else damage), 0, 255).astype(np.uint8)
+    found = detect(actor.photo, frame, backward, np.zeros((SIZE, SIZE), bool))
+    return patches(found.tears), patches(found.folds), patches(found.outliers)
+
+
+def test_detector_is_silent_on_a_smooth_warp(actors: dict[str, Actor]) -> None:
+    assert hits(actors["kofi"], smooth_map()) == (0, 0, 0)
+
+
+def test_detector_finds_a_tear(actors: dict[str, Actor]) -> None:
+    torn = smooth_map()
+    torn[200:300, 256:, 0] += 9
+    assert hits(actors["kofi"], torn)[0] == 1
+
+
+def test_detector_finds_a_fold(actors: dict[str, Actor]) -> None:
+    folded = smooth_map()
+    folded[240:252, 100:200] = folded[240:252, 100:200][::-1]
+    assert hits(actors["kofi"], folded)[1] >= 1
+
+
+@pytest.mark.parametrize("shade", [-60, 60])
+def test_detector_finds_a_crack_one_pixel_wide(actors: dict[str, Actor], shade: int) -> None:
+    actor, damage = actors["anna"], np.zeros((SIZE, SIZE, 3))
+    x, y = actor.points[205, :2].astype(int)  # the middle of a cheek
+    damage[np.arange(y - 10, y + 10), np.arange(x - 10, x + 10)] = shade
+    assert hits(actor, smooth_map(), damage)[2] == 1
+
+
+def test_triangles_cover_the_face_once_and_turn_over_when_a_point_crosses(actors: dict[str, Actor]) -> None:
+    square = delaunay(np.array([[0, 0], [2, 0], [2.2, 2], [0, 2.1], [1, 0.9]]))
+    assert len(square) == 4
+    triangles = face_triangles()
+    assert len(triangles) > 800
+    points = actors["anna"].points
+    assert flips(points, points) == 0
+    crossed = points.copy()
+    crossed[205, :2] += [0, 60]  # a cheek's point, below the chin's
+    assert flips(points, crossed) > 0
