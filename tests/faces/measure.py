@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .acting import POSES, Actor, each_face, face_files, in_pixels, shared_studio
+from .acting import POSES, SIZE, Actor, each_face, face_files, in_pixels, shared_studio
 from .contact_sheet import VOICE
 from .measures.artefacts import Hits, detect, determinants
 from .measures.blackbox import Coded, openings
@@ -23,13 +23,16 @@ from .measures.steadiness import Steadiness, steadiness
 from .measures.triangles import flips
 
 FILM_SECONDS = 2.0
+EDGE = SIZE // 4
+"""Rows at the bottom where neck and shoulders leave the frame: they may move there."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One face. `hits` by pose; `folding`: smallest determinant of the forward map, with its pose; `flips` of driven
-    and of found landmarks; `rigid`: worst over the sweeps; `untouched`: mean difference in grey levels from the photo
-    of what expressions do not move."""
+    """One face. `hits` by pose; `folding`: smallest determinant of the forward map, with its pose; `border`: largest
+    motion of the frame's edge but the lower one, pixels, with its pose; `flips` of driven and of found landmarks;
+    `rigid`: worst over the sweeps; `untouched`: mean difference in grey levels from the photo of what expressions do
+    not move."""
 
     name: str
     sweeps: dict[str, Sweep]
@@ -39,6 +42,7 @@ class Row:
     found_flips: dict[str, int]
     hits: dict[str, Hits]
     folding: tuple[float, str]
+    border: tuple[float, str]
     steady: Steadiness
 
     @property
@@ -49,13 +53,18 @@ class Row:
         cells += [str(sum(self.driven_flips.values())), str(sum(self.found_flips.values()))]
         cells += [f"{self.folding[0]:.2f} ({self.folding[1]})", str(sum(hits.values()))]
         s = self.steady
-        cells += [f"{s.still:.2f}", f"{s.background:.2f}", f"{s.shimmer:.1f}"]
+        cells += [
+            f"{self.border[0]:.1f} ({self.border[1]})",
+            f"{s.still:.2f}",
+            f"{s.background:.2f}",
+            f"{s.shimmer:.1f}",
+        ]
         return "| " + " | ".join(cells) + " |"
 
 
 HEADER = [
-    "face", *SWEEPS, "rigid %", "untouched", "flips driven", "found", "least det", "hits", "still noise", "background",
-    "shimmer p99",
+    "face", *SWEEPS, "rigid %", "untouched", "flips driven", "found", "least det", "hits", "border px", "still noise",
+    "background", "shimmer p99",
 ]  # fmt: skip
 
 
@@ -65,21 +74,24 @@ def measured(actor: Actor, judge: Judge) -> Row:
     rigid = max((rigid_error(actor.points, p) for s in sweeps.values() for p in s.points), default=np.inf)
     keypoints = actor.keypoints(list(POSES.values()))
     frames = actor.act(*POSES.values())
-    hits, driven, found_flips, folding = {}, {}, {}, (np.inf, "")
+    hits, driven, found_flips, folding, border = {}, {}, {}, (np.inf, ""), (0.0, "")
+    at = np.stack(np.meshgrid(*[np.arange(SIZE)] * 2), 2)
     untouched: list[float] = []
     for (name, pose), points, frame in zip(POSES.items(), keypoints, frames, strict=True):
         backward, allowed = coded.backward(points), openings(points)
+        moved = np.hypot(*np.moveaxis(backward - at, 2, 0))
+        edge = max(float(part.max()) for part in (moved[:4], moved[:-EDGE, :4], moved[:-EDGE, -4:]))
+        border = max(border, (edge, name))
         hits[name] = detect(actor.photo, frame, backward, allowed)
         folding = min(folding, (determinants(backward, ~allowed)[0], name))
         driven[name] = flips(actor.points, in_pixels(points))
         again = actor.found(frame)
         found_flips[name] = -1 if again is None else flips(actor.points, again)
         if not (pose.yaw or pose.pitch or pose.roll):
-            at = np.stack(np.meshgrid(*[np.arange(512)] * 2), 2)
-            same = (np.hypot(*np.moveaxis(backward - at, 2, 0)) < 0.1) & ~allowed
+            same = (moved < 0.1) & ~allowed
             untouched.append(float(np.abs(frame.astype(float) - actor.photo)[same].mean()) if same.any() else 0.0)
     steady = steadiness(actor, coded, actor.speech(VOICE, FILM_SECONDS))
-    return Row(actor.name, sweeps, rigid, max(untouched), driven, found_flips, hits, folding, steady)
+    return Row(actor.name, sweeps, rigid, max(untouched), driven, found_flips, hits, folding, border, steady)
 
 
 def table(rows: list[Row], actor: Actor) -> str:

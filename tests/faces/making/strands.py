@@ -72,9 +72,10 @@ def _off_the_face(points: F64, head: F64, size: float) -> F64:
     """Moves what would hang before the face and the neck to their sides."""
     x, y, z = ((points - head) / size).T
     half = np.where(y < -0.62, 0.52, 0.56 * np.sqrt(np.clip(1 - ((y + 0.62) / 1.02) ** 2, 0, 1)))
-    inside = (z > 0.15) & (np.abs(x) < half)
+    front = np.where(y < -0.62, -0.25, 0.15)
+    inside = (z > front) & (np.abs(x) < half)
     sides = np.where(x < 0, -1.0, 1.0)
-    part = np.clip((z - 0.15) / 0.35, 0, 1)
+    part = np.clip((z - front) / 0.35, 0, 1)
     moved = points.copy()
     moved[:, 0] = np.where(inside, head[0] + size * sides * (np.abs(x) * (1 - part) + half * part), points[:, 0])
     return moved

@@ -1,8 +1,9 @@
 """Where every pixel of a frame comes from, found without looking into the graphs.
 
-The features are made again from a picture whose red and green are coordinates; the generator, given those, shows at
-each pixel the place of the photo that it samples. Outside the mouth's and the eyes' openings, where new things are
-drawn, this is the frame's backward map.
+The features are made again from two pictures whose colours are coordinates, one for x and one for y; the generator,
+given those, shows at each pixel the place of the photo that it samples. Outside the mouth's and the eyes' openings,
+where new things are drawn, this is the frame's backward map. Red and green are the sine and the cosine of a wave, so
+that colours kept in 8 bits give places to a few hundredths of a pixel; blue is a ramp that tells which wave.
 """
 
 from __future__ import annotations
@@ -21,33 +22,53 @@ from ..acting import SIZE, Actor, in_pixels
 F64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LOW, HIGH = 0.15, 0.85
-"""The part of the range that coordinates take: cubic interpolation may overshoot."""
+"""The part of the range that colours take: cubic interpolation may overshoot."""
+WAVE = 32
+"""Pixels; much more than the ramp's error in 8 bits, 3 pixels, and much less smooth than what 8 bits can follow."""
 
 
-def coordinate_picture() -> F32:
-    """[1, 3, 512, 512]: red rises to the right, green to the bottom."""
-    ramp = np.linspace(LOW, HIGH, SIZE, dtype=np.float32)
-    red, green = np.meshgrid(ramp, ramp)
-    return np.stack([red, green, np.full_like(red, 0.5)])[None]
+def coordinate_picture(axis: int) -> F32:
+    """[1, 3, 512, 512] that holds x (axis 0) or y (axis 1)."""
+    place = np.arange(SIZE, dtype=np.float64)
+    turn = place * (2 * np.pi / WAVE)
+    row = np.stack([0.5 + np.sin(turn) * (HIGH - LOW) / 2, 0.5 + np.cos(turn) * (HIGH - LOW) / 2, _ramp(place)])
+    picture = np.broadcast_to(row[:, None] if axis == 0 else row[:, :, None], (3, SIZE, SIZE))
+    return np.ascontiguousarray(picture[None], np.float32)
+
+
+def _ramp(place: F64) -> F64:
+    return LOW + (HIGH - LOW) * place / (SIZE - 1)
+
+
+def places(frame: F32) -> F64:
+    """[512, 512] coordinates that a frame of such colours shows."""
+    red, green, blue = np.moveaxis(frame.astype(np.float64), 2, 0)
+    fine = np.arctan2(red - 0.5, green - 0.5) * (WAVE / (2 * np.pi))
+    coarse = (blue - LOW) / (HIGH - LOW) * (SIZE - 1)
+    return fine + WAVE * np.round((coarse - fine) / WAVE)
 
 
 @dataclass(frozen=True)
 class Coded:
-    """An actor whose features hold coordinates."""
+    """An actor with features that hold x, and others that hold y."""
 
     actor: Actor
-    appearance: Appearance
+    appearances: tuple[Appearance, Appearance]
 
     @classmethod
     def of(cls, actor: Actor) -> Coded:
         model, source = actor.studio.models.get("appearance"), actor.appearance.source
-        features = model.run({"image": coordinate_picture(), "kp_source": source.keypoints[None]})
-        return cls(actor, Appearance(features, source))
+
+        def appearance(axis: int) -> Appearance:
+            given = {"image": coordinate_picture(axis), "kp_source": source.keypoints[None]}
+            return Appearance(model.run(given), source)
+
+        return cls(actor, (appearance(0), appearance(1)))
 
     def backward(self, keypoints: F32) -> F64:
         """[512, 512, 2] x, y of the photo (pixel indices) that each pixel of the frame shows."""
-        (frame,) = self.actor.frames(keypoints[None], self.appearance)
-        return (frame[..., :2].astype(np.float64) - LOW) / (HIGH - LOW) * (SIZE - 1)
+        frames = [next(self.actor.frames(keypoints[None], appearance)) for appearance in self.appearances]
+        return np.stack([places(frame) for frame in frames], 2)
 
 
 def inside(points: F64) -> Mask:

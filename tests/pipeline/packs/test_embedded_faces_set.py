@@ -14,8 +14,8 @@ from tests.faces.measures.judging import Judge, rigid_error, sweep
 from tests.faces.measures.steadiness import bilinear, steadiness
 from tests.faces.measures.triangles import delaunay, face_triangles, flips
 
-SHOWN = ["anna", "kofi", "piet"]
-"""A closed mouth before long hair; a smile with teeth on dark skin; old skin behind glasses, half turned."""
+SHOWN = ["anna", "kofi"]
+"""A closed mouth before long hair; a smile with teeth on dark skin."""
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,7 @@ def test_one_face_is_found_in_every_portrait(name: str, finder: FaceFinder) -> N
     assert face.outside == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "unit"), [("anna", "jawOpen"), ("anna", "mouthSmile"), ("kofi", "jawOpen"), ("piet", "eyeBlink")]
-)
+@pytest.mark.parametrize(("name", "unit"), [("anna", "mouthSmile"), ("anna", "eyeBlink"), ("kofi", "jawOpen")])
 def test_reads_what_was_asked(actors: dict[str, Actor], judge: Judge, name: str, unit: str) -> None:
     swept = sweep(actors[name], judge, unit, steps=4)
     assert swept.correlation > 0.9
@@ -56,7 +54,7 @@ def anna(actors: dict[str, Actor]) -> Coded:
     return Coded.of(actors["anna"])
 
 
-@pytest.mark.parametrize("pose", ["closed", "aa", "yaw -12", "roll 8"])
+@pytest.mark.parametrize("pose", ["closed", "aa", "yaw -12"])
 def test_no_tear_no_fold_no_strange_colour(anna: Coded, pose: str) -> None:
     actor = anna.actor
     (keypoints,), (frame,) = actor.keypoints([POSES[pose]]), actor.act(POSES[pose])
@@ -65,10 +63,9 @@ def test_no_tear_no_fold_no_strange_colour(anna: Coded, pose: str) -> None:
     assert flips(actor.points, in_pixels(keypoints)) == 0
 
 
-def test_a_film_is_steady(actors: dict[str, Actor]) -> None:
-    actor = actors["piet"]
+def test_a_film_is_steady(anna: Coded) -> None:
     poses = [POSES[name] for name in ("closed", "ee", "aa")]
-    steady = steadiness(actor, Coded.of(actor), actor.keypoints(poses), every=1)
+    steady = steadiness(anna.actor, anna, anna.actor.keypoints(poses), every=1)
     assert steady.still < 0.5
     assert steady.still_part > 0.05
     assert steady.background < 0.5
