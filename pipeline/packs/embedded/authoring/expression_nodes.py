@@ -27,7 +27,7 @@ from .writer import Graph, Value
 SOFTENING = 1.2
 """Of the expression fields, pixels: small, so that they pass through the landmarks."""
 
-FALLOFF_RINGS = [(1.13, 0.6, 0.25), (1.35, 0.15, 0), (1.8, 0, 0), (2.6, 0, 0)]
+FALLOFF_RINGS = [(1.13, 0.72, 0.25), (1.35, 0.32, 0), (1.8, 0, 0), (2.6, 0, 0)]
 """Copies of the face outline that carry a part of its expression: size, part at the chin, part above."""
 
 
