@@ -57,7 +57,7 @@ def parts(a: Anatomy, person: Person, seed: int) -> dict[str, Any]:
     tongue = np.array(base.faces["helper-tongue"])
     found["tongue"], found["tongue_faces"], _ = used(points, tongue)
     found["eye"], found["eye_faces"] = eyeball(1.0)
-    found["lashes"] = a.lashes(360)
+    found["lashes"] = a.lashes(int(person.extra.get("lashes", 300)))
     for k, hair in enumerate(person.hair):
         if hair.patch == "scalp":
             found[f"roots{k}"] = a.scalp(hair.count, hair.raised, hair.crown)

@@ -80,12 +80,12 @@ class Anatomy:
         mouth = (self.marks[61] + self.marks[291]) / 2
         half = np.linalg.norm(self.marks[61] - self.marks[291]) / 2
         x, y = np.abs(points[:, 0]) / half, (points[:, 1] - mouth[1]) / half
-        cheek = np.interp(x, [0, 0.9, 1.3, 1.9, 2.6], [0.62, 0.4, -0.1, 0.0, 1.6])
+        cheek = np.interp(x, [0, 0.9, 1.3, 1.9, 2.6], [0.47, 0.33, -0.2, -0.1, 1.6])
         low = np.interp(x, [0, 1.5, 2.6], [-2.1, -1.7, -0.6])
         soft = 0.06 * self.random.normal(size=len(points))
         chosen = (y < cheek + soft) & (y > low + soft) & (points[:, 2] > self.skull[2] + 0.05 * self.height)
         chosen &= (self.mask("lips", uv) < 0.2) & (self.mask("inside-mouth", uv) < 0.2)
-        inner = (x < 0.9) & (np.abs(y - 0.02) < 0.3)
+        inner = (x < 0.95) & (y > -0.42) & (y < 0.27)
         chosen &= ~inner
         # Bare patches beside the lower lip.
         chosen &= ~((x > 0.25) & (x < 0.95) & (y > -0.75) & (y < 0))

@@ -12,12 +12,16 @@ A hit is a connected patch of at least `LEAST` such pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.values import U8
 
 from .blackbox import F64, Mask
+
+I16 = NDArray[np.int16]
 
 JUMP = 5.0
 """Pixels of the photo between neighbours of the frame: four or five times enlarged is shrunk past any head's turn."""
@@ -71,17 +75,26 @@ def determinants(backward: F64, looked: Mask) -> tuple[float, float]:
     return 1 / max(float(high), 1e-9), 1 / max(float(low), 1e-9)
 
 
-def outliers(photo: U8, frame: U8, backward: F64) -> Mask:
-    side = photo.shape[0]
+@lru_cache(2)
+def _around(photo: bytes, side: int) -> tuple[I16, I16]:
+    """[side, side, 3] the darkest and the brightest of each channel within `REACH` pixels."""
     window = 2 * REACH + 1
-    padded = np.pad(photo, ((REACH, REACH), (REACH, REACH), (0, 0)), mode="edge")
-    low, high = padded, padded
+    low = high = np.pad(
+        np.frombuffer(photo, np.uint8).reshape(side, side, 3), ((REACH, REACH), (REACH, REACH), (0, 0)), mode="edge"
+    )
     for axis in (0, 1):
         low = np.lib.stride_tricks.sliding_window_view(low, window, axis).min(-1)
         high = np.lib.stride_tricks.sliding_window_view(high, window, axis).max(-1)
+    return low.astype(np.int16), high.astype(np.int16)
+
+
+def outliers(photo: U8, frame: U8, backward: F64) -> Mask:
+    side = photo.shape[0]
+    low, high = _around(photo.tobytes(), side)
     x, y = np.clip(np.round(np.moveaxis(backward, 2, 0)), 0, side - 1).astype(int)
     shown = frame.astype(np.int16)
-    return np.maximum(low[y, x] - shown, shown - high[y, x]).max(2) > COLOR
+    beyond: Mask = np.maximum(low[y, x] - shown, shown - high[y, x]).max(2) > COLOR
+    return beyond
 
 
 def patches(mask: Mask, least: int = LEAST) -> int:

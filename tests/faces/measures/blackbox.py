@@ -73,11 +73,15 @@ class Coded:
 
 def inside(points: F64) -> Mask:
     """[512, 512] pixels whose centres lie in a polygon [n, 2]."""
-    y, x = np.mgrid[0:SIZE, 0:SIZE] + 0.5
-    found = np.zeros((SIZE, SIZE), bool)
+    found: Mask = np.zeros((SIZE, SIZE), bool)
+    left, top = np.clip(np.floor(points.min(0)).astype(int), 0, SIZE)
+    right, bottom = np.clip(np.ceil(points.max(0)).astype(int), 0, SIZE)
+    y, x = np.mgrid[top:bottom, left:right] + 0.5
+    within = np.zeros(x.shape, bool)
     for (x0, y0), (x1, y1) in zip(points, np.roll(points, -1, axis=0), strict=True):
         if y0 != y1:
-            found ^= ((y0 > y) != (y1 > y)) & (x < x0 + (y - y0) * (x1 - x0) / (y1 - y0))
+            within = within ^ ((y0 > y) != (y1 > y)) & (x < x0 + (y - y0) * (x1 - x0) / (y1 - y0))
+    found[top:bottom, left:right] = within
     return found
 
 
@@ -85,7 +89,7 @@ def grown(mask: Mask, pixels: int) -> Mask:
     """The mask and all within so many pixels of it (a square's reach)."""
     for axis in (0, 1):
         padded = np.pad(mask, [(pixels, pixels) if a == axis else (0, 0) for a in (0, 1)])
-        mask = np.lib.stride_tricks.sliding_window_view(padded, 2 * pixels + 1, axis).any(-1)
+        mask = np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * pixels + 1, axis).any(-1))
     return mask
 
 

@@ -29,7 +29,7 @@ class Steadiness:
 
 def steadiness(actor: Actor, coded: Coded, keypoints: np.ndarray, every: int = 3) -> Steadiness:
     """Over a talking film, `keypoints` [N, 478, 3], before encoding; motion is followed on every so many frames."""
-    frames = np.stack([np.clip(f, 0, 1) * 255 for f in actor.frames(keypoints)])
+    frames: F64 = np.stack([np.clip(f, 0, 1).astype(np.float64) * 255 for f in actor.frames(keypoints)])
     looked = range(0, len(keypoints), every)
     at = np.stack(np.meshgrid(np.arange(SIZE), np.arange(SIZE)), 2).astype(np.float64)
     photo = actor.photo.astype(np.float64)
