@@ -184,6 +184,30 @@ def test_threads_that_meet_one_fault_make_one_session() -> None:
     assert [rung for rung, _ in device.made] == ["cuda", "cuda"]
 
 
+def test_sessions_are_made_one_after_another() -> None:
+    """Also those of two models that two threads want at once."""
+    residents, second_made = Residents(), threading.Event()
+    together: list[bool] = []
+
+    class First(Device):
+        def make(self, *given: Any, **more: Any) -> FakeSession:
+            thread.start()
+            together.append(second_made.wait(0.2))
+            return super().make(*given, **more)
+
+    class Second(Device):
+        def make(self, *given: Any, **more: Any) -> FakeSession:
+            second_made.set()
+            return super().make(*given, **more)
+
+    first, second = (model(device, residents=residents) for device in (First(), Second()))
+    thread = threading.Thread(target=lambda: second.run({}))
+    first.run({})
+    thread.join()
+    assert together == [False]
+    assert (first.is_open, second.is_open) == (True, True)
+
+
 def test_without_memory_for_another_session_the_idle_ones_go() -> None:
     residents = Residents()
     idle = model(Device(), residents=residents)

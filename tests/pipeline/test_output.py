@@ -1,0 +1,31 @@
+"""Where a film may appear, told before any work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline import OutputError
+from pipeline.render import check_output
+
+
+def test_bad_places_for_the_film(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is a folder"):
+        check_output(tmp_path)
+    with pytest.raises(OutputError, match=r"there is no folder .*missing; create it"):
+        check_output(tmp_path / "missing" / "film.webm")
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="that is a file"):
+        check_output(tmp_path / "file" / "film.webm")
+    os.mkfifo(tmp_path / "pipe")
+    for device in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(OutputError, match="device or a pipe"):
+            check_output(device)
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # for the superuser every folder is writable
+    with pytest.raises(OutputError, match="cannot be written to; give another place"):
+        check_output(tmp_path / "film.webm")
