@@ -23,8 +23,11 @@ from pipeline.packs.embedded.authoring.anatomy import (
     UNITS,
     UPPER_INNER,
 )  # fmt: skip
+from pipeline.packs.embedded.authoring.eye_patches import MARGIN as LID_MARGIN
+from pipeline.packs.embedded.authoring.eye_patches import moved_edges
 from pipeline.packs.embedded.authoring.face import build_face_graphs
-from pipeline.packs.embedded.authoring.guard import LID_GUARD, LIP_GUARD, MARGIN, guarded
+from pipeline.packs.embedded.authoring.guard import LIP_GUARD, MARGIN, guarded
+from pipeline.packs.embedded.authoring.lid_curves import COLUMNS
 from pipeline.packs.embedded.authoring.warp_weights import FACTORS, OF_COMMON, OF_HEAD
 from pipeline.packs.embedded.authoring.windows import COARSE_STEP, SIZE, SLITS, STEP
 from pipeline.packs.embedded.authoring.writer import Graph
@@ -238,8 +241,11 @@ def test_portrait_removes_the_head_pose(puppet: Puppet) -> None:
 def test_blink_just_closes_these_lids(puppet: Puppet) -> None:
     kp, basis = puppet.portrait["kp"][0], puppet.portrait["basis"][0]
     for eye, name in zip(EYES, ("eyeBlinkRight", "eyeBlinkLeft"), strict=True):
-        closed = kp + basis[UNITS.index(name)]
-        np.testing.assert_allclose(closed[eye.upper], closed[eye.lower], atol=1e-5)
+        closed = (kp + basis[UNITS.index(name)])[:, :2]
+        axis = closed[eye.corners[1]] - closed[eye.corners[0]]
+        u, v = closed @ axis, closed @ np.array([-axis[1], axis[0]])
+        meet = np.interp(u[eye.upper], u[eye.lower_edge], v[eye.lower_edge])
+        np.testing.assert_allclose(v[eye.upper], meet, atol=0.03 * float(axis @ axis))
         assert np.abs(basis[UNITS.index(name)][eye.iris]).max() == 0
 
 
@@ -353,31 +359,51 @@ def test_head_turns_without_a_fold(puppet: Puppet, judge: Judge, yaw: float, pit
         np.testing.assert_allclose(image[border], puppet.photo[border], atol=0.02)
 
 
-def test_lips_and_lids_never_cross(puppet: Puppet) -> None:
+def test_lips_never_cross(puppet: Puppet) -> None:
     """A sweep far beyond what closes them: gaps stay at touching and change by small steps."""
     g = Graph("guard")
     source, driving = g.input("source", [478, 2]), g.input("driving", [478, 2])
     g.output("points", guarded(g, source, driving), [478, 2])
     model = ort.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
     rest = puppet.keypoints({})[0, :, :2]
-    for guard, units in ((LIP_GUARD, {"mouthClose": 1.0}), (LID_GUARD, both("eyeBlink", 1.0))):
-        gaps, wanted = [], []
-        for strength in np.linspace(0, 3, 61):
-            asked = puppet.keypoints({name: value * strength for name, value in units.items()})[0, :, :2]
-            points = run(model, source=rest, driving=asked)["points"]
-            gaps.append(points[guard.lower, 1] - points[guard.upper, 1])
-            wanted.append(asked[guard.lower, 1] - asked[guard.upper, 1])
-        walk, steps = np.array(gaps), np.abs(np.diff(wanted, axis=0))
-        np.testing.assert_allclose(walk[0], rest[guard.lower, 1] - rest[guard.upper, 1], atol=1e-6)
-        assert walk.min() > -2 * MARGIN
-        assert walk[-1].max() < 2 * MARGIN
-        assert np.min(wanted) < -10 * MARGIN
-        assert np.all(np.abs(np.diff(walk, axis=0)) < steps + 0.1 * MARGIN)
+    gaps, wanted = [], []
+    for strength in np.linspace(0, 3, 61):
+        asked = puppet.keypoints({"mouthClose": strength})[0, :, :2]
+        points = run(model, source=rest, driving=asked)["points"]
+        gaps.append(points[LIP_GUARD.lower, 1] - points[LIP_GUARD.upper, 1])
+        wanted.append(asked[LIP_GUARD.lower, 1] - asked[LIP_GUARD.upper, 1])
+    walk, steps = np.array(gaps), np.abs(np.diff(wanted, axis=0))
+    np.testing.assert_allclose(walk[0], rest[LIP_GUARD.lower, 1] - rest[LIP_GUARD.upper, 1], atol=1e-6)
+    assert walk.min() > -2 * MARGIN
+    assert walk[-1].max() < 2 * MARGIN
+    assert np.min(wanted) < -10 * MARGIN
+    assert np.all(np.abs(np.diff(walk, axis=0)) < steps + 0.1 * MARGIN)
+
+
+def test_lids_never_cross(puppet: Puppet) -> None:
+    """The same sweep for the lids' edges, in pixels: they close at 1 and stay so."""
+    g = Graph("lids")
+    shapes = {"edges": [2, 2, COLUMNS], "motion": [2, 2, COLUMNS, 7], "lids": [28, 2], "frames": [2, 4, 2]}
+    edges, _ = moved_edges(g, *(g.input(name, shape) for name, shape in shapes.items()))
+    g.output("edges_then", edges, shapes["edges"])
+    model = ort.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    tensors, rest, gaps = puppet.tensors, puppet.keypoints({})[0, :, :2], []
+    for strength in np.linspace(0, 3, 61):
+        moves = (puppet.keypoints(both("eyeBlink", strength))[0, :, :2] - rest) * 256
+        moved = run(model, edges=tensors["lid_edges"], motion=tensors["lid_motion"],
+                    lids=tensors["lid_weights"] @ moves, frames=tensors["eye_frames"])["edges_then"]  # fmt: skip
+        gaps.append(moved[:, 1] - moved[:, 0])
+    walk = np.array(gaps)
+    np.testing.assert_allclose(walk[0], tensors["lid_edges"][:, 1] - tensors["lid_edges"][:, 0], atol=1e-4)
+    assert walk[0].max() > 12
+    assert walk.min() > -0.5 * LID_MARGIN  # at the corners, where there is no gap to keep
+    assert walk[20:].max() < 0.5 * LID_MARGIN
+    assert np.diff(walk, axis=0).max() < 1e-3
 
 
 def test_a_double_blink_looks_like_one(puppet: Puppet) -> None:
     once, twice = (puppet.act(both("eyeBlink", strength)) for strength in (1.0, 2.0))
-    assert psnr(once, twice) > 45
+    assert psnr(once, twice) > 40  # the fold above the lid moves on
     assert psnr(once, puppet.act({})) < 40
 
 

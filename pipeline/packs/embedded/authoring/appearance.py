@@ -9,11 +9,13 @@ import numpy as np
 from onnx import TensorProto
 
 from .anatomy import POINTS
+from .eye_layers import eye_layers
 from .layers import skin_layers
+from .lid_curves import COLUMNS, LID_POINTS
 from .mouth_interior import mouth_interior
 from .regions import MouthRegion, eye_regions
 from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW, warp_weights
-from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS
+from .windows import COARSE_STEP, CROP, EYE, MOUTH, SIZE, SLITS
 from .writer import Graph, Value
 
 DENSE = 2 * SIZE - 1
@@ -27,7 +29,7 @@ class Stored(Enum):
     COLOUR = TensorProto.UINT8
     """Colours and coverage, 0..255, as fine as the photo itself."""
     WEIGHT = TensorProto.FLOAT16
-    """Weights of displacements: right to a 2000th of the motion."""
+    """Weights of displacements: right to a 2000th of the motion. Differences of colours."""
     EXACT = TensorProto.FLOAT
 
 
@@ -38,9 +40,7 @@ class Tensor(NamedTuple):
 
 TENSORS: dict[str, Tensor] = {
     "head_color": Tensor([1, 3, DENSE, DENSE], Stored.COLOUR),
-    "eye_color": Tensor([1, 3, SLITS.height, SLITS.width], Stored.COLOUR),
     "mouth_cover": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
-    "eye_cover": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
     "jaw_color": Tensor([1, 3, SLITS.height, SLITS.width], Stored.COLOUR),
     "jaw_alpha": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
     "teeth_layer": Tensor([1, 4, MOUTH.height, MOUTH.width], Stored.COLOUR),
@@ -50,6 +50,13 @@ TENSORS: dict[str, Tensor] = {
     "jaw_weights": Tensor([SLITS.nodes(), OF_JAW], Stored.WEIGHT),
     "keypoint_weights": Tensor([FACTORS, POINTS], Stored.EXACT),
     "mouth_weights": Tensor([6, POINTS], Stored.EXACT),
+    "eye_still": Tensor([2, 8, EYE.height, EYE.width], Stored.COLOUR),
+    "eye_lashes": Tensor([2, 3, EYE.height, EYE.width], Stored.WEIGHT),
+    "eye_irises": Tensor([2, 3, EYE.height, EYE.width], Stored.WEIGHT),
+    "eye_frames": Tensor([2, 4, 2], Stored.EXACT),
+    "lid_edges": Tensor([2, 2, COLUMNS], Stored.EXACT),
+    "lid_motion": Tensor([2, 2, COLUMNS, 7], Stored.EXACT),
+    "lid_weights": Tensor([len(LID_POINTS), POINTS], Stored.EXACT),
     "gaze_weights": Tensor([2, POINTS], Stored.EXACT),
 }
 """What passes from the appearance graph to the generators."""
@@ -62,8 +69,9 @@ def appearance_graph() -> Graph:
     keypoints = g.input("kp_source", [1, POINTS, 3])
     points = (keypoints[0] + [1, 1, 0]) * (SIZE / 2) - [0.5, 0.5, 0]
     mouth, eyes = MouthRegion(g, points), eye_regions(g, points)
-    weights = warp_weights(g, points, mouth, eyes)
-    skin = skin_layers(g, image, mouth, eyes)
+    weights = warp_weights(g, points, mouth)
+    skin = skin_layers(g, image, mouth)
+    eye = eye_layers(g, image, points, eyes)
     interior = mouth_interior(g, image, points, mouth)
     values = {
         "head_color": g.op(
@@ -75,9 +83,7 @@ def appearance_graph() -> Graph:
             mode="cubic",
             coordinate_transformation_mode="align_corners",
         ),
-        "eye_color": skin.eyeballs,
         "mouth_cover": skin.mouth_cover,
-        "eye_cover": skin.eye_cover,
         "jaw_color": skin.jaw_color,
         "jaw_alpha": skin.jaw_alpha,
         "teeth_layer": interior.teeth,
@@ -87,6 +93,13 @@ def appearance_graph() -> Graph:
         "jaw_weights": weights.jaw,
         "keypoint_weights": weights.keypoints,
         "mouth_weights": weights.mouth,
+        "eye_still": eye.still,
+        "eye_lashes": eye.lashes * 255,
+        "eye_irises": eye.irises * 255,
+        "eye_frames": eye.frames,
+        "lid_edges": eye.edges,
+        "lid_motion": eye.motion,
+        "lid_weights": weights.lids,
         "gaze_weights": weights.gaze,
     }
     for name, (shape, stored) in TENSORS.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from .anatomy import (
-    EYES,
     FACE_OUTLINE,
     LOWER_INNER,
     LOWER_LIP_ROWS,
@@ -15,12 +14,12 @@ from .anatomy import (
     OUTER_MOUTH_CORNERS,
     UPPER_INNER,
     UPPER_LIP_ROWS,
-    Eye,
 )  # fmt: skip
 from .fields import moving_least_squares
 from .head_motion import Outline
+from .lid_curves import LID_POINTS
 from .motion_basis import OF_LOWER, OF_UPPER, RANK
-from .regions import EyeRegion, MouthRegion
+from .regions import MouthRegion
 from .windows import SIZE
 from .writer import Graph, Value
 
@@ -35,10 +34,6 @@ def _flat(rows: list[list[int]]) -> list[int]:
     return [point for row in rows for point in row]
 
 
-UPPER_LIDS, LOWER_LIDS = _flat([eye.upper for eye in EYES]), _flat([eye.lower for eye in EYES])
-UPPER_FOLDS, LOWER_FOLDS = _flat([eye.upper_fold for eye in EYES]), _flat([eye.lower_fold for eye in EYES])
-
-
 def _above_mouth() -> list[int]:
     """Points of the average head between nose and mouth, which the jaw layer must not follow."""
     half_width = (NEUTRAL[MOUTH_CORNERS[1], 0] - NEUTRAL[MOUTH_CORNERS[0], 0]) / 2
@@ -50,9 +45,9 @@ def _above_mouth() -> list[int]:
 
 
 LEFT_OUT = {
-    "common": [*UPPER_INNER, *LOWER_INNER, *UPPER_LIDS, *LOWER_LIDS],
-    "head": [*LOWER_INNER, *_flat(LOWER_LIP_ROWS), *LOWER_LIDS, *LOWER_FOLDS],
-    "jaw": [*UPPER_INNER, *_flat(UPPER_LIP_ROWS), *UPPER_LIDS, *UPPER_FOLDS, *_above_mouth()],
+    "common": [*UPPER_INNER, *LOWER_INNER, *LID_POINTS],
+    "head": [*LOWER_INNER, *_flat(LOWER_LIP_ROWS), *LID_POINTS],
+    "jaw": [*UPPER_INNER, *_flat(UPPER_LIP_ROWS), *LID_POINTS, *_above_mouth()],
 }
 """Face points which each field must not follow."""
 
@@ -110,23 +105,11 @@ def _beyond_lips(g: Graph, points: Value, mouth: MouthRegion, edge: list[int], s
     return at + beyond * 0.5, at + beyond
 
 
-def _below_lid(g: Graph, points: Value, region: EyeRegion, eye: Eye) -> tuple[Value, Value]:
-    """Positions [7, 2] below an upper lid's edge, and at the root of its lashes above the edge."""
-    at = points.take(eye.upper)[:, 0:2]
-    u, _ = region.frame.local_points(at)
-    from_corner = (region.width * 0.5 - u.abs()).clip(0, None).unsqueeze(1)
-    down = _down(g, region.frame.sin, region.frame.cos)
-    return (at + g.minimum(region.width * 0.10, from_corner * 0.4) * down,
-            at - g.minimum(region.width * 0.10, from_corner * 0.3) * down)  # fmt: skip
-
-
 def _down(g: Graph, sin: Value, cos: Value) -> Value:
     return g.concat([(-sin).reshape(1, 1), cos.reshape(1, 1)], axis=1)
 
 
-def expression_nodes(
-    g: Graph, points: Value, values: Value, outline: Outline, mouth: MouthRegion, eyes: list[EyeRegion]
-) -> NodeSet:
+def expression_nodes(g: Graph, points: Value, values: Value, outline: Outline, mouth: MouthRegion) -> NodeSet:
     """All nodes; `values` [478, rank] is the expression of each landmark."""
     every = ("common", "head", "jaw")
     nodes = NodeSet(g)
@@ -143,7 +126,4 @@ def expression_nodes(
     for edge, side, field in ((UPPER_INNER, 1.0, "head"), (LOWER_INNER, -1.0, "jaw")):
         for positions in _beyond_lips(g, points, mouth, edge, side):
             nodes.add(len(edge), positions, values.take(edge), field)
-    for eye, region in zip(EYES, eyes, strict=True):
-        for positions in _below_lid(g, points, region, eye):
-            nodes.add(len(eye.upper), positions, values.take(eye.upper), "head")
     return nodes

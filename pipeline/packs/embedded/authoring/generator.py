@@ -14,6 +14,7 @@ from onnx import TensorProto
 
 from .anatomy import EYES, LOWER_INNER, POINTS, UPPER_INNER
 from .appearance import DENSE, TENSORS
+from .eye_patches import EyePatches
 from .guard import guarded
 from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW
 from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP, Window
@@ -110,25 +111,26 @@ class Generator:
             self._backward(self._forward("jaw_weights", of_jaw / half, SLITS.over(STEP)), SLITS), SLITS
         )
         head_there = frame[:, :, slits.top : slits.bottom, slits.left : slits.right]
-        colors, alpha, eye_cover = (self._layer(name) for name in ("jaw_color", "jaw_alpha", "eye_cover"))
+        colors, alpha = self._layer("jaw_color"), self._layer("jaw_alpha")
 
-        # Each patch: its place, what lies behind the jaw layer there, where the head layer covers.
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)
-        patches = [(mouth, self._inside_mouth(moves, mouth), self._layer("mouth_cover"))]
-        gaze = (self.tensors["gaze_weights"] @ moves) / half
-        for i, eye in enumerate(EYES):
-            patch = self._patch(driving.take(eye.corners).mean(0), EYE_PATCH)
-            turned = self._cut_map(jaw_map, patch) - gaze[i]
-            patches.append((patch, self._cubic(self._layer("eye_color"), turned), eye_cover))
-        # Mouth and eyes have covers of their own, so patches that overlap change different pixels and add up.
-        changes = []
-        for patch, behind, cover in patches:
-            where = self._cut_map(jaw_map, patch)
-            there = self._linear(alpha, where, self.slits.height) * (1 / 255)
-            below = self._over(behind, self._cubic(colors, where), there)
-            covered = self._linear(cover, self._cut_map(head_map, patch), self.slits.height) * (1 / 255)
-            changes.append(self._put((below - self._cut(head_there, patch)) * (1 - covered), patch))
+        where = self._cut_map(jaw_map, mouth)
+        there = self._linear(alpha, where, self.slits.height) * (1 / 255)
+        below = self._over(self._inside_mouth(moves, mouth), self._cubic(colors, where), there)
+        cover = self._layer("mouth_cover")
+        covered = self._linear(cover, self._cut_map(head_map, mouth), self.slits.height) * (1 / 255)
+        changes = [self._put((below - self._cut(head_there, mouth)) * (1 - covered), mouth)]
+
+        # Mouth and eyes change different pixels, so patches that overlap add up.
+        eyes = [self._patch(driving.take(eye.corners).mean(0), EYE_PATCH) for eye in EYES]
+        drawn = EyePatches(g, self.tensors, self.shrink, eyes[0].height, eyes[0].width).draw(
+            g.concat([self._cut(head_there, patch) for patch in eyes], axis=0),
+            g.concat([self._cut_map(head_map, patch) for patch in eyes], axis=0),
+            self.tensors["lid_weights"] @ moves,
+            self.tensors["gaze_weights"] @ moves,
+        )
+        changes += [self._put(drawn[i : i + 1], patch) for i, patch in enumerate(eyes)]
         top, left, bottom, right = slits.margins(CROP.over(self.shrink))
         change = g.op("Pad", g.op("Sum", *changes), np.array([0, 0, top, left, 0, 0, bottom, right]))
         g.output("image", ((frame + change) * (1 / 255)).clip(0, 1), [1, 3, self.size, self.size])

@@ -1,4 +1,4 @@
-"""Keeps lips and lids from crossing, whatever the driving keypoints ask for."""
+"""Keeps lips from crossing, whatever the driving keypoints ask for (lids: eye_patches.py)."""
 
 from __future__ import annotations
 
@@ -55,16 +55,6 @@ LIP_GUARD = Guard(
     lower_weights=_columns(0.5, LOWER_INNER, LOWER_LIP_ROWS, [0.95, 0.8, 0.6]),
 )
 
-_LIDS_UP = [columns for eye in EYES for columns in _columns(0.9, eye.upper, [eye.upper_fold], [0.6])]
-_LIDS_DOWN = [columns for eye in EYES for columns in _columns(0.1, eye.lower, [eye.lower_fold], [0.4])]
-
-LID_GUARD = Guard(
-    upper=[point for eye in EYES for point in eye.upper],
-    lower=[point for eye in EYES for point in eye.lower],
-    upper_weights=_LIDS_UP,
-    lower_weights=_LIDS_DOWN,
-)
-
 
 def downward(points: Value) -> Value:
     """[1, 2] unit vector down the face: square to the line through the outer corners of the eyes."""
@@ -79,15 +69,12 @@ def guarded(g: Graph, source: Value, driving: Value) -> Value:
 
     A gap s below `floor + MARGIN` becomes floor + MARGIN * exp((s - floor) / MARGIN - 1), which joins
     with equal slope and tends to `floor`: zero, or just under the portrait's own gap where its lips
-    or lids already touch (so that the photo itself is never corrected).
+    already touch (so that the photo itself is never corrected).
     """
     source_down, down = downward(source), downward(driving)
-    moved = driving
-    for guard in (LIP_GUARD, LID_GUARD):
-        floor = (guard.gaps(source, source_down) - MARGIN).clip(None, 0)
-        above_floor = guard.gaps(driving, down) - floor
-        short = (above_floor / MARGIN - 1).clip(-60, 0)
-        kept = short.exp() * MARGIN
-        correction = g.where(above_floor < MARGIN, kept - above_floor, 0.0)
-        moved = moved + (g.constant(guard.corrections()) @ correction) * down
-    return moved
+    floor = (LIP_GUARD.gaps(source, source_down) - MARGIN).clip(None, 0)
+    above_floor = LIP_GUARD.gaps(driving, down) - floor
+    short = (above_floor / MARGIN - 1).clip(-60, 0)
+    kept = short.exp() * MARGIN
+    correction = g.where(above_floor < MARGIN, kept - above_floor, 0.0)
+    return driving + (g.constant(LIP_GUARD.corrections()) @ correction) * down

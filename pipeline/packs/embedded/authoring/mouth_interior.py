@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .anatomy import CHEEKS, LIP_MIDDLE
-from .layers import crop, sample
+from .layers import crop
 from .regions import MouthRegion
+from .sampling import sample
 from .windows import CROP, MOUTH
 from .writer import Graph, Value
 

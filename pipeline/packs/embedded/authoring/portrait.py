@@ -30,12 +30,13 @@ from .anatomy import (
     scatter,
 )  # fmt: skip
 from .fields import inverse_transpose, moving_least_squares
+from .regions import Frame, polyline
 from .writer import Graph, Value
 
 LOWER_LID_SHARE = 0.06
 """Part of the way that the lower lid makes when the eye closes."""
 
-FOLD_SHARE = 0.55
+FOLD_SHARE = 0.15
 """How far the fold above the lid follows the lid."""
 
 LOWER_LIP_SHARE = 0.7
@@ -83,19 +84,31 @@ def fit_similarity(g: Graph, points: Value) -> tuple[Value, Value]:
 
 
 def blink_unit(g: Graph, kp: Value, eye: Eye) -> Value:
-    """[478, 3] the displacement that just closes this eye: each pair of lid points meets near the lower lid."""
-    gap = kp.take(eye.lower) - kp.take(eye.upper)
-    spread = scatter([
-        {upper: 1 - LOWER_LID_SHARE, lower: -LOWER_LID_SHARE, fold: FOLD_SHARE}
-        for upper, lower, fold in zip(eye.upper, eye.lower, eye.upper_fold, strict=True)
+    """[478, 3] the displacement that just closes this eye: its edges meet near the lower lid.
+
+    Every point moves square to the line between the eye's corners, towards the other edge.
+    """
+    left, right = kp[eye.corners[0]], kp[eye.corners[1]]
+    frame = Frame(left, right, (left + right) * 0.5)
+    upper, lower = (frame.local_points(kp.take(edge)) for edge in (eye.upper_edge, eye.lower_edge))
+    count = len(eye.upper_edge)
+
+    def to(edge: tuple[Value, Value], u: Value, v: Value) -> Value:
+        return (polyline(g, *edge, count, u, 1e-3) - v)[1:-1].unsqueeze(1)
+
+    down = g.concat([-frame.sin.reshape(1, 1), frame.cos.reshape(1, 1), np.zeros((1, 1))], axis=1)
+    falls, rises = to(lower, *upper), to(upper, *lower)
+    follow = scatter([
+        {point: 1 - LOWER_LID_SHARE, fold: FOLD_SHARE} for point, fold in zip(eye.upper, eye.upper_fold, strict=True)
     ])  # fmt: skip
-    return g.constant(spread) @ gap
+    meet = scatter([{point: LOWER_LID_SHARE} for point in eye.lower])
+    return (follow @ falls + meet @ rises) * down
 
 
 def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
     """[478, 3] displacements for gaze to the left and right of the picture, up and down.
 
-    Sideways the iris moves by 0.2 of the eye's width (about 30 degrees), less where it would pass
+    Sideways the iris moves by 0.18 of the eye's width (about 30 degrees), less where it would pass
     behind a corner; lids follow a gaze up or down, the upper more than the lower.
     """
     corners, iris = kp.take(eye.corners), kp.take(eye.iris)
@@ -115,7 +128,7 @@ def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
     up_lids, down_lids = 0.55 * upper + 0.2 * lower, 0.8 * upper + 0.3 * lower
 
     def sideways(room: Value) -> Value:
-        return g.minimum(width * 0.2, (room - radius).clip(0, None) * 0.85)
+        return g.minimum(width * 0.18, (room - radius).clip(0, None) * 0.75)
 
     return {
         "image_left": irises @ across * -sideways(from_left),

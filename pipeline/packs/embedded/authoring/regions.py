@@ -21,7 +21,7 @@ class Frame:
     """Axes u (along a slit, to the right of the picture) and v (down) about an origin."""
 
     def __init__(self, left: Value, right: Value, origin: Value) -> None:
-        axis = right - left
+        axis = (right - left)[0:2]
         self.width = ((axis * axis).sum(0) + 1e-3).sqrt()
         """Distance of the slit's corners, pixels."""
         self.cos, self.sin = axis[0] / self.width, axis[1] / self.width
@@ -39,11 +39,11 @@ class Frame:
         return u * self.cos - v * self.sin + self.x, u * self.sin + v * self.cos + self.y
 
 
-def polyline(g: Graph, u_knots: Value, v_knots: Value, count: int, u: Value) -> Value:
-    """v of the polyline through `count` knots at u; constant beyond its ends."""
+def polyline(g: Graph, u_knots: Value, v_knots: Value, count: int, u: Value, least: float = 0.05) -> Value:
+    """v of the polyline through `count` knots, at least `least` apart, at u; constant beyond its ends."""
     v = u * 0 + v_knots[0]
     for i in range(count - 1):
-        run = g.maximum(u_knots[i + 1] - u_knots[i], 0.05)
+        run = g.maximum(u_knots[i + 1] - u_knots[i], least)
         v = v + ((u - u_knots[i]) / run).clip(0, 1) * (v_knots[i + 1] - v_knots[i])
     return v
 

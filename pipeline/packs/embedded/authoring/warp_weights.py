@@ -1,8 +1,7 @@
 """Low-rank weights that turn keypoint displacements into displacements of the warp's nodes.
 
-Two layers: the head (with the upper lip and the upper lids) and the jaw (with the lower lip and
-the lower lids). Away from the slits both move by one common field. Eyeballs move with the jaw
-layer's field, plus what their irises move beyond it.
+Two layers: the head (with the upper lip) and the jaw (with the lower lip). Away from the mouth both move by
+one common field. Lids and irises are drawn by what they move beyond that field (eye_patches.py).
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .anatomy import CHIN_PATCH, EYES, LIP_MIDDLE, POINTS, UPPER_INNER, indicator
+from .anatomy import CHIN_PATCH, EYES, LIP_MIDDLE, POINTS, UPPER_INNER
 from .expression_nodes import COLUMNS, expression_nodes
 from .head_motion import HeadMotion, Outline, depth_and_head_weight
+from .lid_curves import LID_POINTS, own_motion
 from .motion_basis import OF_LOWER, OF_UPPER, RANK
 from .motion_basis import PATH as MOTION_BASIS
-from .regions import EyeRegion, MouthRegion
+from .regions import MouthRegion
 from .windows import COARSE_STEP, CROP, SIZE, SLITS
 from .writer import Graph, Value
 
@@ -30,8 +30,8 @@ OF_RIGID = 4
 
 FACTORS = RANK + OF_RIGID
 OF_COMMON, OF_HEAD, OF_JAW = FACTORS - OF_LOWER - OF_UPPER, FACTORS - OF_LOWER, FACTORS - OF_UPPER
-"""Factors that each field follows: those of the lower lip's edge and lower lids come first, those of the upper lip's
-edge last, those that all follow between them."""
+"""Factors that each field follows: those of the lower lip's edge come first, those of the upper lip's edge last, those
+that all follow between them."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,17 @@ class WarpWeights:
     """[FACTORS, 478] from keypoint displacements to the factors of the three above."""
     mouth: Value
     """[6, 478] displacement of three corners of the crop for the upper teeth, then for the jaw."""
+    lids: Value
+    """[28, 478] displacement of each lid landmark beyond the field's there."""
     gaze: Value
-    """[2, 478] displacement of each iris beyond that of the lids around it."""
+    """[2, 478] the same of each iris."""
 
 
-def _slit_share(g: Graph, mouth: MouthRegion, eyes: list[EyeRegion], up: float) -> Value:
-    """[nodes of SLITS, 1] 1 near mouth and eyes, where a layer moves by its own field, 0 away from them."""
+def _slit_share(g: Graph, mouth: MouthRegion, up: float) -> Value:
+    """[nodes of SLITS, 1] 1 near the mouth, where a layer moves by its own field, 0 away from it."""
     positions = SLITS.node_positions()
     x, y = g.constant(positions[:, 0:1]), g.constant(positions[:, 1:2])
-    share = 1 - g.smoothstep((mouth.zone(x, y, up) - 0.74) / 0.26)
-    for eye in eyes:
-        share = g.maximum(share, 1 - g.smoothstep((eye.zone(x, y) - 0.72) / 0.28))
-    return share
+    return 1 - g.smoothstep((mouth.zone(x, y, up) - 0.74) / 0.26)
 
 
 def _blend(g: Graph, common: Value, own: Value, share: Value, more: tuple[int, int]) -> Value:
@@ -66,7 +65,7 @@ def _blend(g: Graph, common: Value, own: Value, share: Value, more: tuple[int, i
     return wide + (own - wide) * share
 
 
-def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegion]) -> WarpWeights:
+def warp_weights(g: Graph, points: Value, mouth: MouthRegion) -> WarpWeights:
     """The weights for a portrait's points [478, 3] in pixels."""
     outline = Outline(points)
     motion = HeadMotion(g, points)
@@ -75,12 +74,12 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     expression = basis - of_head @ (motion.keypoints @ basis)
     factors = basis.transpose(1, 0) - (basis.transpose(1, 0) @ of_head) @ motion.keypoints
 
-    nodes = expression_nodes(g, points, expression, outline, mouth, eyes)
+    nodes = expression_nodes(g, points, expression, outline, mouth)
     everywhere, slits = CROP.node_positions(COARSE_STEP), SLITS.node_positions()
     (crop,) = nodes.fields(g.constant(everywhere), len(everywhere), "common")
     common, head, jaw = nodes.fields(g.constant(slits), len(slits), "common", "head", "jaw")
-    head = _blend(g, common, head, _slit_share(g, mouth, eyes, up=1.0), (0, OF_UPPER))
-    jaw = _blend(g, common, jaw, _slit_share(g, mouth, eyes, up=2.6), (OF_LOWER, 0))
+    head = _blend(g, common, head, _slit_share(g, mouth, up=1.0), (0, OF_UPPER))
+    jaw = _blend(g, common, jaw, _slit_share(g, mouth, up=2.6), (OF_LOWER, 0))
 
     def rigid(targets: npt.NDArray[np.float32]) -> Value:
         depth, reach = depth_and_head_weight(g, points, outline, targets)
@@ -95,15 +94,17 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion, eyes: list[EyeRegi
     for point, weight in JAW_FOLLOWS.items():
         followed[0, point] = weight
     jaw_expression = followed - (followed @ of_head) @ motion.keypoints
-    irises = points.take([eye.iris[0] for eye in EYES])
-    (around_iris,) = nodes.fields(irises[:, 0:2], len(EYES), "jaw")
-    lids = motion.at(irises[:, 0:2], irises[:, 2:3]) @ motion.keypoints + around_iris @ factors[COLUMNS["jaw"]]
-    own = np.stack([indicator(eye.iris) / len(eye.iris) for eye in EYES]).astype(np.float32)
+    # Lids and irises at the depth of the skin there: they shall not slide when the head turns.
+    drawn = points.take([*LID_POINTS, *(eye.iris[0] for eye in EYES)])
+    (around,) = nodes.fields(drawn[:, 0:2], len(LID_POINTS) + len(EYES), "common")
+    field = motion.at(drawn[:, 0:2], drawn[:, 2:3]) @ motion.keypoints + around @ factors[COLUMNS["common"]]
+    own = own_motion([*([point] for point in LID_POINTS), *(eye.iris for eye in EYES)]) - field
     return WarpWeights(
         crop=g.concat([rigid(everywhere), crop], axis=1),
         head=g.concat([rigid_in_slits, head], axis=1),
         jaw=g.concat([jaw[:, :OF_LOWER], rigid_in_slits, jaw[:, OF_LOWER:]], axis=1),
         keypoints=g.concat([factors[:OF_LOWER], motion.keypoints, factors[OF_LOWER:]], axis=0),
         mouth=g.concat([teeth, teeth + jaw_expression], axis=0),
-        gaze=own - lids,
+        lids=own[: len(LID_POINTS)],
+        gaze=own[len(LID_POINTS) :],
     )

@@ -73,5 +73,8 @@ CROP = Window(0, 0, SIZE, SIZE)
 SLITS = Window(top=176, left=80, height=320, width=352)
 """Where the mouth and the eyes may open: the only part with more than one layer."""
 
+EYE = Window(top=0, left=0, height=72, width=96)
+"""Where an eye may open: counted from a corner of its own, which follows the portrait."""
+
 MOUTH = Window(top=288, left=128, height=192, width=256)
 """Where the inside of the mouth may show."""

@@ -1,0 +1,92 @@
+"""The part of a generator graph that draws the eyes: lids that slide over an eyeball whose iris turns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .lid_curves import COLUMNS
+from .windows import EYE, SIZE, SLITS
+from .writer import Graph, Value
+
+MARGIN = 1.0
+"""Below this gap (pixels of 512) lids slow down as they come together."""
+
+EDGE = 1.5
+"""Pixels of 512 over which a lid's edge passes into the eyeball."""
+
+
+def moved_edges(g: Graph, edges: Value, motion: Value, lids: Value, frames: Value) -> tuple[Value, Value]:
+    """[2, 2, 64] v of the driven lid edges and how far they moved, from displacements of the lids [28, 2] (pixels).
+
+    A gap s between the lids that is less than MARGIN becomes MARGIN * exp(s / MARGIN - 1): lids never cross. Where the
+    portrait's own edges are nearer to each other than that, the photo is not changed.
+    """
+    down = g.concat([frames[:, 0:1, 1:2], frames[:, 1:2, 1:2]], axis=1)  # [2, 2, 1]
+    along = (lids.reshape(2, 14, 2) @ down).reshape(2, 2, 7, 1)
+    moves = (motion @ along).reshape(2, 2, COLUMNS)
+    rest, gain = edges[:, 1:2] - edges[:, 0:1], moves[:, 1:2] - moves[:, 0:1]
+    floor = (rest - MARGIN).clip(None, 0)
+    above = rest + gain - floor
+    kept = (above / MARGIN - 1).clip(-60, 0).exp() * MARGIN
+    short = g.where(above < MARGIN, kept - above, 0.0)
+    moves = moves + g.concat([short * -0.9, short * 0.1], axis=1)
+    return edges + moves, moves
+
+
+class EyePatches:
+    """Draws both eyes at once; patches are [2, channels, h, w], the right eye first."""
+
+    def __init__(self, g: Graph, tensors: dict[str, Value], shrink: int, height: int, width: int) -> None:
+        self.g, self.tensors, self.shrink = g, tensors, shrink
+        self.height, self.width = height, width
+
+    def draw(self, frame: Value, where: Value, lids: Value, gaze: Value) -> Value:
+        """[2, 3, h, w] what changes in the frame's patches [2, 3, h, w].
+
+        `where` [2, h, w, 2]: source positions in window units of SLITS; `lids` [28, 2] and `gaze` [2, 2]: displacements
+        of lid landmarks and irises beyond the head layer's, crop units.
+        """
+        g, frames = self.g, self.tensors["eye_frames"]
+        count = self.height * self.width
+        centre = np.array([SLITS.left + SLITS.width / 2, SLITS.top + SLITS.height / 2]) - 0.5
+        half = np.array([SLITS.width / 2, SLITS.height / 2])
+        position = where.reshape(2, count, 2) * half + (centre - frames[:, 3:4])  # pixels from the window's corner
+        local = position @ frames[:, 0:2] + frames[:, 2:3]
+        u, v = local[:, :, 0:1].reshape(2, self.height, self.width, 1), local[:, :, 1:2]
+        v = v.reshape(2, 1, self.height, self.width)
+
+        edges, moves = moved_edges(g, self.tensors["lid_edges"], self.tensors["lid_motion"], lids * (SIZE / 2), frames)
+        gap = edges[:, 1:2] - edges[:, 0:1]
+        apart = g.smoothstep((gap - 0.4) / 1.0)
+        rest = gap - moves[:, 1:2] + moves[:, 0:1]
+        narrowed = (gap / g.maximum(rest, 0.5)).clip(0, 1)
+        table = g.concat([edges, moves, apart, narrowed], axis=1).reshape(2, 6, 1, COLUMNS)
+        lid = g.op("GridSample", table, g.concat([u, u * 0], axis=3), mode="linear", padding_mode="border",
+                   align_corners=0)  # fmt: skip
+        upper, lower = lid[:, 0:1], lid[:, 1:2]
+        soft = EDGE * (1 if self.shrink == 1 else 0.8 * self.shrink)
+        opening = g.smoothstep((v - upper) / soft + 0.5) * g.smoothstep((lower - v) / soft + 0.5) * lid[:, 4:5]
+
+        units = 2 / np.array([EYE.width, EYE.height])
+        place = (position + 0.5) * units - 1
+        still = self._sample("eye_still", place, "linear")
+        turned = place - (gaze * (SIZE / 2)).reshape(2, 1, 2) * units
+        eyeball = still[:, 3:6] + self._sample("eye_irises", turned, "cubic")
+        down = g.concat([frames[:, 0:1, 1:2], frames[:, 1:2, 1:2]], axis=2) * units  # [2, 1, 2]
+        on_upper = g.smoothstep((upper + lower) * (0.5 / soft) - v * (1 / soft) + 0.5)
+        # A closing eye hides the lower lid's wet rim, and lashes come to lie over its own.
+        shares = (on_upper, (1 - on_upper) * (lid[:, 5:6] * 0.8 + 0.2))
+        shifts = (place - lid[:, i : i + 1].reshape(2, count, 1) * down for i in (2, 3))
+        upper_lashes, lower_lashes = (self._sample("eye_lashes", shift, "cubic") for shift in shifts)
+        lashes = upper_lashes * shares[0] + lower_lashes * shares[1]
+        closed, always = still[:, 6:7] * (1 / 255), still[:, 7:8] * (1 / 255)
+        skin = (still[:, 0:3] - frame) * (always + (closed - always) * (1 - lid[:, 5:6])) + lashes
+        return skin + (eyeball - frame - skin) * opening
+
+    def _sample(self, name: str, place: Value, mode: str) -> Value:
+        layer = self.tensors[name]
+        if self.shrink > 1:
+            factor = [self.shrink, self.shrink]
+            layer = self.g.op("AveragePool", layer, kernel_shape=factor, strides=factor)
+        place = place.reshape(2, self.height, self.width, 2)
+        return self.g.op("GridSample", layer, place, mode=mode, padding_mode="border", align_corners=0)
