@@ -2,13 +2,14 @@
 
 The floor is what the same mathematics in another order makes of the first graph's outputs, on the same inputs: the
 largest difference between it as it is and (a) itself without ONNX Runtime's rewriting, (b) itself with every
-long sum permuted (`reorder.reorder_sums`), for several seeds.
+long sum permuted (`reorder.reorder_sums`), for several seeds. Where runs are dear, one of these will do.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import onnx_ir as ir
@@ -29,6 +30,10 @@ ORDERS = 3
 Outputs = dict[str, dict[str, Array]]
 """By kind and name."""
 
+Known = MutableMapping[Path, Outputs]
+"""What graphs gave on one set of inputs with one set of options: where each graph of a chain is compared with the one
+before, it need not run for both comparisons."""
+
 
 def compare(
     first: Path,
@@ -40,6 +45,9 @@ def compare(
     options: RunOptions = DEFAULT_RUN,
     second_options: RunOptions | None = None,
     orders: int = ORDERS,
+    rewriting: bool = True,
+    source: ir.Model | None = None,
+    known: Known | None = None,
 ) -> Comparison:
     """Run both graphs, and the first in other orders, on the same inputs.
 
@@ -50,38 +58,45 @@ def compare(
         layers: also compare the values that both hold under one name and of one size.
         options, second_options: how each is run (the second: like the first).
         orders: permutations of the sums that the floor is measured with.
+        rewriting: whether the floor is also measured without ONNX Runtime's rewriting.
+        source: the first, prepared, where that is at hand.
+        known: the first's outputs are taken from here; the second's are added where it is run by `options`.
 
     Raises:
         GraphError: a graph that cannot be read, or inputs or outputs that do not fit. ModelError: one does not run.
     """
-    source = prepare(load(first), dims)
+    source = prepare(load(first), dims) if source is None else source
+    known = {} if known is None else known
     ports = signature(source)
     candidate = Runner(second, second_options or options)
     frames, batched = candidate.batched(ports)
     scheme, feeds = inputs.make(ports, frames=frames, batched=batched)
-    made = Comparison(scheme, inputs.seed, frames, orders)
-    plain = RunOptions(options.threads, optimise=False, provider=options.provider, settings=options.settings)
+    made = Comparison(scheme, inputs.seed, frames, orders, rewriting)
+    names = _same_outputs(first, [str(value.name) for value in source.graph.outputs], candidate)
+    # One session at a time, as each may take gigabytes.
+    found = _run(candidate, feeds, names)
+    del candidate
+    if second_options in (None, options):
+        known[second] = found
+    if first not in known:
+        known[first] = _run(Runner(first, options), feeds, names)
+    others = [_run(Runner(first, replace(options, optimise=False)), feeds, names)] if rewriting else []
     with tempfile.TemporaryDirectory(prefix="talkreel-") as folder:
         other_orders = [_reordered(source, seed, Path(folder)) for seed in range(1, orders + 1)]
-        runners = [
-            lambda: Runner(first, plain),
-            *(lambda path=path: Runner(path, options) for path in other_orders),
-        ]
-        names = _same_outputs(Runner(first, options), candidate)
-        made.outputs = _table(lambda: Runner(first, options), lambda: candidate, runners, feeds, names)
+        others += [_run(Runner(path, options), feeds, names) for path in other_orders]
+        made.outputs = _table(known[first], found, others)
         if layers:
-            del runners, candidate
             made.layers = _layers(source, second, other_orders, feeds, options, second_options, Path(folder))
     return made
 
 
-def _same_outputs(first: Runner, second: Runner) -> list[str]:
-    if set(first.names) != set(second.names):
+def _same_outputs(path: Path, names: list[str], second: Runner) -> list[str]:
+    if set(names) != set(second.names):
         raise GraphError(
-            f"{first.path} has the outputs {', '.join(first.names)}, {second.path} {', '.join(second.names)}; "
+            f"{path} has the outputs {', '.join(names)}, {second.path} {', '.join(second.names)}; "
             "compare graphs with the same outputs"
         )
-    return first.names
+    return names
 
 
 def _reordered(source: ir.Model, seed: int, folder: Path) -> Path:
@@ -96,17 +111,9 @@ def _run(runner: Runner, feeds: Mapping[str, Sequence[Feeds]], names: Sequence[s
     return {kind: runner.run_frames(rows, names) for kind, rows in feeds.items()}
 
 
-def _table(
-    reference: Callable[[], Runner],
-    candidate: Callable[[], Runner],
-    others: Sequence[Callable[[], Runner]],
-    feeds: Mapping[str, Sequence[Feeds]],
-    names: Sequence[str],
-) -> Table:
-    """One session at a time, as each may take gigabytes."""
-    wanted = _run(reference(), feeds, names)
-    errors = _errors(_run(candidate(), feeds, names), wanted)
-    floors = [_errors(_run(other(), feeds, names), wanted) for other in others]
+def _table(wanted: Outputs, found: Outputs, others: Sequence[Outputs]) -> Table:
+    errors = _errors(found, wanted)
+    floors = [_errors(other, wanted) for other in others]
     return {
         kind: {
             name: Compared(error, largest([floor[kind][name] for floor in floors]), magnitude_of(wanted[kind][name]))
@@ -149,11 +156,9 @@ def _layers(
         path = folder / f"{name}_layers.onnx"
         save(expose(model, [value for value, _ in shared]), path)
         runners[name] = Runner(path, (second_options or options) if name == "second" else options)
-    first, candidate = runners.pop("first"), runners.pop("second")
-    others = [lambda runner=runner: runner for runner in runners.values()]
     made: Table = {kind: {} for kind in feeds}
     for names in batches(shared):
-        found = _table(lambda: first, lambda: candidate, others, feeds, names)
-        for kind, row in found.items():
+        wanted, found, *others = (_run(runner, feeds, names) for runner in runners.values())
+        for kind, row in _table(wanted, found, others).items():
             made[kind].update(row)
     return made

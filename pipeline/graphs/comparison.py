@@ -13,7 +13,8 @@ class Compared:
     """One output on one kind of inputs."""
 
     error: Error
-    floor: Error
+    floor: Error | None
+    """None: not measured."""
     magnitude: float
     """The reference's largest."""
 
@@ -24,13 +25,14 @@ class Compared:
         The floor counts as one rounding of the largest magnitude at least.
         """
         least = ROUNDING * self.magnitude
-        pairs = ((self.error.max, self.floor.max), (self.error.mean, self.floor.mean))
+        floors = (self.floor.max, self.floor.mean) if self.floor else (0.0, 0.0)
+        pairs = zip((self.error.max, self.error.mean), floors, strict=True)
         return max(0.0 if error == 0 else error / max(floor, least, 1e-45) for error, floor in pairs)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "error": self.error.to_json(),
-            "floor": self.floor.to_json(),
+            "floor": self.floor.to_json() if self.floor else None,
             "ratio": number(self.ratio),
             "magnitude": number(self.magnitude),
         }
@@ -48,6 +50,8 @@ class Comparison:
     seed: int
     frames: int
     orders: int
+    rewriting: bool = True
+    """Whether the floor was measured without ONNX Runtime's rewriting, too."""
     outputs: Table = field(default_factory=dict)
     layers: Table = field(default_factory=dict)
 
@@ -60,7 +64,8 @@ class Comparison:
         def table(rows: Table) -> dict[str, Any]:
             return {kind: {name: found.to_json() for name, found in row.items()} for kind, row in rows.items()}
 
-        plain = {"inputs": self.scheme, "seed": self.seed, "frames": self.frames, "orders": self.orders}
+        plain = {"inputs": self.scheme, "seed": self.seed, "frames": self.frames}
+        plain |= {"orders": self.orders, "rewriting": self.rewriting}
         return plain | {"ratio": number(self.ratio), "outputs": table(self.outputs), "layers": table(self.layers)}
 
 
@@ -102,10 +107,11 @@ def error_table(table: Table) -> list[str]:
     ]
     for kind, row in table.items():
         for name, found in row.items():
-            pairs = [
-                f"{getattr(found.error, figure):.2e} ({getattr(found.floor, figure):.2e})"
-                for figure in ("max", "mean", "p99", "p999")
+            cells = [
+                f"{getattr(found.error, figure):{form}}"
+                + (f" ({getattr(found.floor, figure):{form}})" if found.floor else "")
+                for figure, form in (("max", ".2e"), ("mean", ".2e"), ("p99", ".2e"), ("p999", ".2e"), ("psnr", ".1f"))
             ]
-            psnr = f"{found.error.psnr:.1f} ({found.floor.psnr:.1f})"
-            lines.append(f"| {kind} | {name} | {' | '.join(pairs)} | {psnr} | {found.ratio:.2f} |")
+            ratio = f"{found.ratio:.2f}" if found.floor else "–"
+            lines.append(f"| {kind} | {name} | {' | '.join(cells)} | {ratio} |")
     return lines

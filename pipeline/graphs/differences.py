@@ -60,8 +60,10 @@ def difference(found: Array, reference: Array, span: float) -> Error:
     return Error(float(apart.max()), float(apart.mean()), p99, p999, psnr, math.sqrt(squared))
 
 
-def largest(errors: Sequence[Error]) -> Error:
-    """The worst of each figure."""
+def largest(errors: Sequence[Error]) -> Error | None:
+    """The worst of each figure; None of none."""
+    if not errors:
+        return None
     return Error(
         max=max(error.max for error in errors),
         mean=max(error.mean for error in errors),

@@ -154,10 +154,10 @@ def _page(evidence: Evidence) -> Iterator[str]:
     yield ""
     yield "## Errors"
     yield ""
-    yield (
-        f"Inputs: {c.scheme}, seed {c.seed}, {c.frames} frame{'s' if c.frames > 1 else ''} a run. In brackets the "
-        f"noise floor: the first graph without ONNX Runtime's rewriting and with its sums in {c.orders} other orders."
-    )
+    floors = ["without ONNX Runtime's rewriting"] if c.rewriting else []
+    floors += [f"with its sums in {c.orders} other order{'s' if c.orders > 1 else ''}"] if c.orders else []
+    told = f"In brackets the noise floor: the first graph {' and '.join(floors)}." if floors else ""
+    yield f"Inputs: {c.scheme}, seed {c.seed}, {c.frames} frame{'s' if c.frames > 1 else ''} a run. {told}".rstrip()
     yield ""
     yield from error_table(c.outputs)
     if c.layers:

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from ..errors import GraphError, ProofError
 from .audit import audit
-from .compare import ORDERS, compare
+from .compare import ORDERS, Known, compare
 from .evidence import Bounds, Evidence, GraphFile
 from .feeds import Feeds, signature
 from .lower.passes import Outcome
@@ -39,6 +39,8 @@ def prove(
     faster: float | None = None,
     runs: int = 5,
     orders: int = ORDERS,
+    rewriting: bool = True,
+    known: Known | None = None,
 ) -> Evidence:
     """Lower a graph file and show that the result is the same function.
 
@@ -47,7 +49,7 @@ def prove(
 
     Args:
         source: the .onnx file; the same for `preset`, `dims`, `batch`, `batched`, `boundary` as of `lower`.
-        inputs, layers, orders: as of `compare`.
+        inputs, layers, orders, rewriting, known: as of `compare`.
         options: how both are run.
         bound: greatest error of an output, in noise floors.
         faster: how many times as fast the result must be, a frame.
@@ -64,12 +66,14 @@ def prove(
         raise GraphError("a bound on the speed needs timed runs; give 1 or more")
     lowered = lower(load(source), preset, dims=dims, batch=batch, batched=batched, boundary=boundary)
     save(lowered.model, output)
+    passes = lowered.outcomes
+    del lowered  # its weights, before sessions come
     evidence = witness(
         source,
         output,
         preset,
         Bounds(bound, faster=faster),
-        passes=lowered.outcomes,
+        passes=passes,
         dims=dims,
         batch=batch,
         batched=batched,
@@ -78,6 +82,8 @@ def prove(
         options=options,
         runs=runs,
         orders=orders,
+        rewriting=rewriting,
+        known=known,
     )
     evidence.broken[:0] = _remaining(preset, load(output))
     return settle(evidence, output)
@@ -100,6 +106,8 @@ def witness(
     emulation: Path | None = None,
     runs: int = 5,
     orders: int = ORDERS,
+    rewriting: bool = True,
+    known: Known | None = None,
 ) -> Evidence:
     """Compare a graph file with the one it was made from, and time both; nothing is written. Arguments as of `prove`.
 
@@ -112,14 +120,25 @@ def witness(
         GraphError: a graph cannot be read, or the two do not fit. ModelError: one does not run.
     """
     original = prepare(load(source), dims)
+    audits, ports = (audit(original), audit(load(output))), signature(original)
     comparison = compare(
-        source, emulation or output, dims=dims, inputs=inputs, layers=layers, options=options, orders=orders
+        source,
+        emulation or output,
+        dims=dims,
+        inputs=inputs,
+        layers=layers,
+        options=options,
+        orders=orders,
+        rewriting=rewriting,
+        source=original,
+        known=known,
     )
+    del original  # its weights, before two sessions come
     evidence = Evidence(
         preset=what,
         before=GraphFile.read(source),
         after=GraphFile.read(output),
-        audits=(audit(original), audit(load(output))),
+        audits=audits,
         passes=dict(passes or {}),
         comparison=comparison,
         bounds=bounds,
@@ -127,7 +146,7 @@ def witness(
         batch=batch,
     )
     if runs:
-        _, feeds = inputs.make(signature(original), frames=batch, batched=set(batched))
+        _, feeds = inputs.make(ports, frames=batch, batched=set(batched))
         before, after = (Runner(path, evidence.options) for path in (source, output))
         evidence.speed = alternate(before, after, _usual(feeds), runs=runs)
     evidence.broken = bounds.broken(comparison, evidence.speed)

@@ -33,6 +33,8 @@ class Scheme:
 
     name: str
     kinds: tuple[str, ...]
+    telling: tuple[str, ...]
+    """Those that show most faults, where each run takes long."""
     fits: Callable[[Signature], bool]
     make: Callable[[Signature, str, int, int], list[Feeds]]
     """Signature, kind, seed, number of frames: the inputs of each frame."""
@@ -47,6 +49,8 @@ class Inputs:
     seed: int = 0
     kinds: Sequence[str] = ()
     """Some of the scheme's; none for all."""
+    few: bool = False
+    """Of those only the scheme's telling ones."""
     files: Sequence[Path] = ()
     """.npz files, instead of a scheme."""
 
@@ -63,6 +67,8 @@ class Inputs:
         else:
             scheme = choose(ports, self.scheme)
             name, feeds = scheme.name, _made(scheme, ports, self.seed, frames, batched)
+            if self.few:
+                feeds = {kind: feeds[kind] for kind in scheme.telling}
         if unknown := set(self.kinds) - feeds.keys():
             raise GraphError(f"no inputs of the kind {', '.join(sorted(unknown))}; choose of {', '.join(feeds)}")
         return name, {kind: rows for kind, rows in feeds.items() if kind in self.kinds or not self.kinds}
@@ -140,8 +146,8 @@ def _keypoints(inputs: Signature, kind: str, seed: int, frames: int) -> list[Fee
 SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
-        Scheme("keypoints", tuple(MOTIONS), _has_keypoints, _keypoints),
-        Scheme("normal", tuple(MAGNITUDES), lambda inputs: True, _normal),
+        Scheme("keypoints", tuple(MOTIONS), ("typical", "out"), _has_keypoints, _keypoints),
+        Scheme("normal", tuple(MAGNITUDES), ("unit", "large"), lambda inputs: True, _normal),
     )
 }
 """In the order in which they are tried."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from ..errors import DeviceFaultError, ModelError, ProviderError
 from ..packs.manifest import ModelSpec
 from .arena import ARENA
-from .faults import fault_of
+from .faults import Fault, fault_of
 from .libraries import machine_problem
 from .library import onnxruntime
 from .messages import one_line
@@ -46,13 +47,21 @@ class Ladder:
         return self.options.providers or default_rungs()
 
     def open(
-        self, path: Path, spec: ModelSpec, *, start: Rung | None = None, falls: tuple[Fall, ...] = ()
+        self,
+        path: Path,
+        spec: ModelSpec,
+        *,
+        start: Rung | None = None,
+        falls: tuple[Fall, ...] = (),
+        make_room: Callable[[], bool] = lambda: False,
     ) -> tuple[Any, Place]:
         """A session on the first rung that runs the model.
 
         Args:
             path: the .onnx file. spec: its tensors.
             start: the rung to begin with, None for the first. falls: what is already known of those above.
+            make_room: lets other models' sessions go, and says whether there were any: a rung whose device has too
+            little memory beside them is tried again without them.
 
         Returns:
             The session of ONNX Runtime, and where it runs.
@@ -68,7 +77,7 @@ class Ladder:
                 found.append(Fall(str(rung), None, reason))
             else:
                 try:
-                    session, place = _try(path, spec, rung, self.options)
+                    session, place = self._attempt(path, spec, rung, make_room)
                 except _RungFailedError as error:
                     found.append(Fall(str(rung), path.name, str(error)))
                 else:
@@ -78,6 +87,14 @@ class Ladder:
                     return session, replace(place, falls=tuple(found))
             self._judge(found)
         raise ProviderError(f"{'; '.join(map(str, found))}; give --providers another rung, for instance cpu")
+
+    def _attempt(self, path: Path, spec: ModelSpec, rung: Rung, make_room: Callable[[], bool]) -> tuple[Any, Place]:
+        try:
+            return _try(path, spec, rung, self.options)
+        except _RungFailedError as error:
+            if error.fault is not Fault.MEMORY or not make_room():
+                raise
+        return _try(path, spec, rung, self.options)  # out here, where nothing holds the failed session any more
 
     def below(self, rung: Rung) -> Rung | None:
         """The rung after this one."""
@@ -96,7 +113,11 @@ class Ladder:
 
 
 class _RungFailedError(Exception):
-    """Why a rung does not run a model, on one line."""
+    """Why a rung does not run a model, on one line. `fault`: that of its device or memory, None for another reason."""
+
+    def __init__(self, reason: str, fault: Fault | None = None) -> None:
+        super().__init__(reason)
+        self.fault = fault
 
 
 def _session(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions, profile: Path | None) -> Any:
@@ -122,7 +143,7 @@ def _session(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions, p
             raise DeviceFaultError(f"{path} does not load ({one_line(error)})", fault) from error
         if rung == CPU or type(error).__name__ in BAD_FILE:
             raise ModelError(f"{path} does not load ({one_line(error)}); verify the pack") from error
-        raise _RungFailedError(one_line(error)) from error
+        raise _RungFailedError(one_line(error), fault_of(error)) from error
 
 
 def _try(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions) -> tuple[Any, Place]:
@@ -151,5 +172,5 @@ def _trial(session: Any, spec: ModelSpec) -> float:
         session.run(None, {tensor.name: tensor.zeros(TRIAL_SIDE) for tensor in spec.inputs.values()})
     except Exception as error:
         session.end_profiling()
-        raise _RungFailedError(f"its first run failed: {one_line(error)}") from error
+        raise _RungFailedError(f"its first run failed: {one_line(error)}", fault_of(error)) from error
     return time.perf_counter() - begun

@@ -165,7 +165,14 @@ class ManagedModel:
         return session
 
     def _made(self) -> Session:
-        return self._make(self._path, self._spec, self._ladder, start=self._start, falls=self._falls)
+        return self._make(
+            self._path,
+            self._spec,
+            self._ladder,
+            start=self._start,
+            falls=self._falls,
+            make_room=lambda: self._residents.release_others(self),
+        )
 
     def _drop(self) -> None:
         self._session = None

@@ -53,17 +53,19 @@ class Residents:
         """Let sessions go until the wanted one fits within the limit, or none is left that can go."""
         self._release(wanted, lambda: self.total() + wanted.predicted_bytes > limit)
 
-    def release_others(self, wanted: Resident) -> None:
-        """Let every session go that no run holds: the memory is gone, whatever was predicted."""
-        self._release(wanted, lambda: True)
+    def release_others(self, wanted: Resident) -> bool:
+        """Let every session go that no run holds: the memory is gone, whatever was predicted; whether one went."""
+        return self._release(wanted, lambda: True)
 
-    def _release(self, wanted: Resident, more: Callable[[], bool]) -> None:
+    def _release(self, wanted: Resident, more: Callable[[], bool]) -> bool:
         with self._lock:
             others = [each for each in self._open if each is not wanted]
+        went = False
         for each in others:
             if not more():
-                return
-            each.close()
+                break
+            went = each.close() or went
+        return went
 
 
 RESIDENTS = Residents()

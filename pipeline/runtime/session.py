@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,16 +53,23 @@ class Session:
         path: the .onnx file, as `Pack.model_path` gives it: its tensors are the manifest's.
         spec: these tensors.
         ladder: opens it on the first rung that runs it.
-        start: the rung to begin with, None for the first. falls: what is known of those above.
+        start, falls, make_room: as of `Ladder.open`.
 
     Raises:
         RuntimeMissingError: no onnxruntime. ModelError: the file does not load. ProviderError: no rung runs it.
     """
 
     def __init__(
-        self, path: Path, spec: ModelSpec, ladder: Ladder, *, start: Rung | None = None, falls: tuple[Fall, ...] = ()
+        self,
+        path: Path,
+        spec: ModelSpec,
+        ladder: Ladder,
+        *,
+        start: Rung | None = None,
+        falls: tuple[Fall, ...] = (),
+        make_room: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._session, self._place = ladder.open(path, spec, start=start, falls=falls)
+        self._session, self._place = ladder.open(path, spec, start=start, falls=falls, make_room=make_room)
         self._running: set[Any] = set()
         self._held = DeviceValues(self._place.rung)
         self._path = path

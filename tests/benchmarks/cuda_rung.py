@@ -1,10 +1,11 @@
 """The CUDA rung from end to end: a film on it, and what is said when CUDA's libraries are broken on purpose.
 
-    python -m tests.benchmarks.cuda_rung [--small] [--pack FOLDER] [-o RESULT.json]
+    python -m tests.benchmarks.cuda_rung [--small] [--pack FOLDER] [--whole-only] [-o RESULT.json]
 
 Renders the stand-in of timeline-studio in processes of its own: with `--providers cuda,cpu`; again with a damaged
 libcublas first in LD_LIBRARY_PATH, where the ladder must say so and go on with the CPU; and so with
-`--strict-providers`, where it must refuse. Says milliseconds a key frame and the share of time outside the generator.
+`--strict-providers`, where it must refuse. Says milliseconds a key frame, first runs apart, and the share of time
+outside the generator, by stages and with first runs apart (they overlap, so they may sum to more than the film took).
 Exit code 1 when something else happens. Needs onnxruntime-gpu; `--providers cpu` tries the script without.
 """
 
@@ -40,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=4.0, help="of the film (default: %(default)s)")
     parser.add_argument("--keyframe-fps", type=float, default=5.0, help="default: %(default)s")
     parser.add_argument("--providers", default="cuda,cpu", help="the ladder (default: %(default)s)")
+    parser.add_argument("--whole-only", action="store_true", help="no broken libraries")
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="cuda-rung-") as name:
         folder = Path(name)
@@ -55,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         best, *below = chosen.providers.split(",")
         found = {"whole": _render(common, folder, _libraries())}
         faults = [] if found["whole"].get("rungs") == [best] else [f"not all of it ran on {best}"]
-        if below:
+        if below and not chosen.whole_only:
             broken = _damaged(folder / "damaged")
             found["broken"] = _render(common, folder, broken)
             found["strict"] = _render([*common, "--strict-providers"], folder, broken)
@@ -85,15 +87,19 @@ def _render(arguments: list[str], folder: Path, libraries: list[str]) -> dict[st
         return facts
     data = json.loads(report.read_text())
     stages, frames = data["stages"], data["frames"]["key_frames"]
-    seconds = stages["generator"]["seconds"]
+    generator = stages["generator"]
+    seconds, steady = generator["seconds"], generator["runs"] - generator["first_runs"]
     return facts | {
         "rungs": sorted({rung for stage in stages.values() for rung in stage["rungs"]}),
         "elsewhere": {model: text for stage in stages.values() for model, text in stage["elsewhere"].items()},
         "key frames": frames,
         "milliseconds a key frame": 1e3 * seconds / frames,
+        "steady milliseconds a run": 1e3 * (seconds - generator["first_seconds"]) / steady if steady else None,
         "share of time outside the generator": 1 - seconds / data["seconds"],
         "seconds": data["seconds"],
         "seconds of stages": {name: round(stage["seconds"], 3) for name, stage in stages.items()},
+        "of them in first runs": {name: round(stage["first_seconds"], 3) for name, stage in stages.items()},
+        "recoveries": [each for stage in stages.values() for each in stage["recoveries"]],
     }
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...runtime.options import cores_allowed
 from ..group import require_graphs
 from .arguments import add_json, add_registry, megabytes, registry_of, show
 
@@ -39,13 +40,18 @@ class BuildCommand:
             "--portrait", type=Path, action="append", default=[], metavar="FILE",
             help="cuda, int8: a portrait to calibrate on; may be given again (default: one that ships)",
         )  # fmt: skip
-        parser.add_argument("--threads", type=int, default=2, help="threads of a model in the proofs (default 2)")
+        parser.add_argument(
+            "--threads",
+            type=int,
+            default=cores_allowed(),
+            help="threads of a model in the proofs (default %(default)s)",
+        )
         parser.add_argument(
             "--runs",
             type=int,
-            default=3,
+            default=1,
             metavar="N",
-            help="pairs of timed runs of a generator, 0 for none (default 3)",
+            help="pairs of timed runs of a generator, 0 for none (default 1)",
         )
         add_registry(parser)
         add_json(parser)

@@ -11,7 +11,7 @@ from ..built import BuildName, builds, builds_folder
 from ..locks import locked
 from ..pack import Pack
 from ..places import MANIFEST
-from .generators import Place, generators
+from .generators import Place, companions, generators
 from .options import BuildOptions
 from .recipes import Recipe
 from .samples import collect
@@ -30,7 +30,8 @@ def build(
     """Build a pack for a machine, unless that is done already.
 
     Generators are rewritten by the preset; any other model where that is measured to be faster. What does not change
-    is linked. Builds of the same preset that are out of date go.
+    is linked. What the pack has not and the generators' pack has, comes along. Builds of the same preset that are out
+    of date go.
 
     Args:
         pack: the source. generator: a pack whose models take the places of its generators.
@@ -58,6 +59,9 @@ def build(
         try:
             writer = Writer(name, pack, generator, options, making)
             _make(writer, places, options, say)
+            for model in companions(pack, generator):
+                writer.bring(model)
+                say(f"{model}: comes along with the generators")
             writer.finish()
             making.rename(folder)
         except ProofError as error:

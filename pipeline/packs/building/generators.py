@@ -54,6 +54,13 @@ def generators(pack: Pack, other: Pack | None) -> dict[str, Place]:
     return {name: _fit(pack, name, other) if other else Place(name, pack, name) for name in sorted(names)}
 
 
+def companions(pack: Pack, other: Pack | None) -> list[str]:
+    """Models of the other pack that come along with its generators: those that make no picture and have no namesake in
+    the pack, such as the one that closes an open mouth."""
+    models = other.manifest.models if other else {}
+    return [name for name, spec in models.items() if IMAGE not in spec.outputs and name not in pack.manifest.models]
+
+
 def _fit(pack: Pack, name: str, other: Pack) -> Place:
     wanted = pack.manifest.model(name)
     for halved in (False, True):

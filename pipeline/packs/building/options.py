@@ -30,7 +30,7 @@ class BuildOptions:
     """Pictures to calibrate on; none: the one that ships."""
     threads: int = 2
     """Of ONNX Runtime, in proofs."""
-    pairs: int = 3
+    pairs: int = 1
     """Alternating runs by which a generator's speed is told; 0 for none."""
 
     def __post_init__(self) -> None:

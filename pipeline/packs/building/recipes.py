@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...errors import GraphError
+from ...graphs.compare import Known
 from ...graphs.convert import convert, emulated, has_halves, upcast
 from ...graphs.evidence import Bounds, Evidence
 from ...graphs.feeds import Feeds, Signature, signature
@@ -40,6 +42,10 @@ and far motions, the usual conversion by operator names 0.03 (image 0..1)."""
 
 FLOAT32 = "float32"
 """Name of the variant that a second try uses."""
+
+PROOF: dict[str, Any] = {"inputs": Inputs(few=True), "orders": 1, "rewriting": False}
+"""How much a proof runs: a generator's run takes many seconds, and there is one for each kind of inputs, graph and
+form of the noise floor. `graph prove` has them all."""
 
 
 @dataclass
@@ -79,9 +85,10 @@ class Recipe:
         Raises:
             GraphError: the graph cannot be rewritten. ProofError: a bound is broken.
         """
-        plain, steps = self._float32(source, output)
+        known: Known = {}
+        plain, steps = self._float32(source, output, known)
         kind = {"cpu": self._cpu, "cuda": self._cuda, "int8": self._int8}[self.options.preset]
-        made = kind(plain, spec, output)
+        made = kind(plain, spec, output, known)
         made.steps[:0] = steps
         if plain != source and FLOAT32 not in made.variants:
             made.variants[FLOAT32] = plain
@@ -100,14 +107,20 @@ class Recipe:
             return "not measured: there is no CUDA provider here"
         try:
             lowered = lower(load(source), preset, boundary=True)
-            halves = has_halves(prepare(load(source)))
             if not any(outcome.rewritten for outcome in lowered.outcomes.values()):
                 return "no pass has anything to rewrite in it"
-            if halves:
+            if has_halves(prepare(load(source))):
                 return "it computes in half precision and makes no picture to be judged by"
             save(lowered.model, output)
             evidence = witness(
-                source, output, preset, Bounds(faster=GAIN), passes=lowered.outcomes, options=self.run, timed=timed
+                source,
+                output,
+                preset,
+                Bounds(faster=GAIN),
+                passes=lowered.outcomes,
+                options=self.run,
+                timed=timed,
+                **PROOF,
             )
         except GraphError as error:
             return str(error)
@@ -128,7 +141,7 @@ class Recipe:
         height, width = made.sides
         return [f"half size: {made.left_out} left out, {', '.join(made.resized)} halved: {width} x {height} pixels"]
 
-    def _float32(self, source: Path, output: Path) -> tuple[Path, list[str]]:
+    def _float32(self, source: Path, output: Path, known: Known) -> tuple[Path, list[str]]:
         """The graph in float32 throughout; itself when it is."""
         model = prepare(load(source))
         if not has_halves(model):
@@ -136,6 +149,7 @@ class Recipe:
         done = upcast(model)
         plain = output.with_name(f"{output.stem}.{FLOAT32}.onnx")
         save(model, plain)
+        del model  # its weights, before sessions come
         evidence = witness(
             source,
             plain,
@@ -144,19 +158,23 @@ class Recipe:
             passes={"upcast": Outcome(done.nodes, dict.fromkeys(done.kept, "its meaning is not known"))},
             options=self.run,
             runs=0,
-            orders=1,
+            known=known,
+            **PROOF,
         )
         return plain, [_told("upcast", settle(evidence, plain))]
 
-    def _cpu(self, plain: Path, spec: ModelSpec, output: Path) -> Made:
-        evidence = prove(plain, "cpu", output, boundary=True, options=self.run, runs=self.options.pairs)
+    def _prove(self, plain: Path, preset: str, output: Path, known: Known, pairs: int) -> Evidence:
+        return prove(plain, preset, output, boundary=True, options=self.run, runs=pairs, known=known, **PROOF)
+
+    def _cpu(self, plain: Path, spec: ModelSpec, output: Path, known: Known) -> Made:
+        evidence = self._prove(plain, "cpu", output, known, self.options.pairs)
         return Made(output, {}, [_told("cpu", evidence)], _evidence(output))
 
-    def _cuda(self, plain: Path, spec: ModelSpec, output: Path) -> Made:
+    def _cuda(self, plain: Path, spec: ModelSpec, output: Path, known: Known) -> Made:
         exact = output.with_name(f"{output.stem}.{FLOAT32}.onnx")
         if exact == plain:
             exact = output.with_name(f"{output.stem}.lowered.onnx")
-        steps = [_told("cuda", prove(plain, "cuda", exact, boundary=True, options=self.run, runs=0))]
+        steps = [_told("cuda", self._prove(plain, "cuda", exact, known, 0))]
         model = prepare(load(exact))
         ports = signature(model)
         seen = [*self.samples.feeds(spec, ports), *_spread(ports)]
@@ -174,11 +192,13 @@ class Recipe:
             timed=self.cuda,
             emulation=rounded,
             runs=self.options.pairs if self.cuda else 0,
+            known=known,
+            **PROOF | {"orders": 0},
         )
         steps.append(_told("float16", settle(evidence, output)))
         return Made(output, {FLOAT32: exact}, steps, [*_evidence(exact), *_evidence(output)])
 
-    def _int8(self, plain: Path, spec: ModelSpec, output: Path) -> Made:
+    def _int8(self, plain: Path, spec: ModelSpec, output: Path, known: Known) -> Made:
         model = lower(load(plain), "cpu", finish=False).model
         ports = signature(model)
         judged = self.samples.feeds(spec, ports, judged=True)
@@ -208,6 +228,7 @@ class Recipe:
                 options=self.run,
                 runs=self.options.pairs,
                 orders=0,
+                rewriting=False,
             )
         finally:
             for path in inputs.files:

@@ -37,6 +37,7 @@ class Writer:
         self.models: dict[str, Any] = self.data["models"]
         self.files: dict[str, dict[str, Any]] = {}
         self.told: dict[str, Any] = {}
+        self._brought: dict[str, Path] = {}
 
     @property
     def sources(self) -> dict[str, str]:
@@ -71,13 +72,25 @@ class Writer:
                     self.files[self._relative(each)] = self._entry(each, source, place)
         self.told[place.name] = {"from": f"{place.pack.name}: {place.spec.file}", "steps": made.steps}
 
+    def bring(self, model: str) -> None:
+        """A model of the other pack comes along as it is, with its file."""
+        assert self.other is not None
+        file = self.other.manifest.model(model).file
+        named = f"{self.other.name}/{file}"  # where this pack has no file of its own
+        self.models[model] = {**copy.deepcopy(self.other.section("models").data[model]), "file": named}
+        self.models[model].pop("variants", None)
+        self.files[named] = dict(self.other.section("files").data[file])
+        self._brought[named] = self.other.path(file)
+        self.told[model] = {"from": f"{self.other.name}: {file}", "steps": []}
+
     def finish(self) -> Path:
         """Link what did not change, drop what nothing names, write the manifest; its path."""
-        for name, entry in self._unchanged().items():
+        unchanged = self._unchanged()
+        for name, source in {**{name: self.pack.path(name) for name in unchanged}, **self._brought}.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            _link(self.pack.path(name), path)
-            self.files[name] = entry
+            _link(source, path)
+        self.files |= unchanged
         for path in sorted(self.folder.rglob("*")):
             if path.is_file() and self._relative(path) not in self.files:
                 path.unlink()

@@ -20,6 +20,7 @@ from pipeline.runtime.providers import CPU, Rung, parse_rungs
 from pipeline.runtime.session import Session
 from pipeline.stage_record import StageRecord
 from tests.fakes import FakeModel
+from tests.pipeline.runtime.test_faults import ARENA_FULL
 
 SPEC = ModelSpec(
     "double.onnx",
@@ -190,3 +191,41 @@ def test_the_report_tells_rungs_and_falls_of_a_stage(path: Path, monkeypatch: py
     both = record.plus(StageRecord(provider=CUDA, rungs=["cuda"], elsewhere={"a": "b"}))
     assert (both.rungs, both.provider, both.elsewhere) == (["cpu", "cuda"], CUDA, {"a": "b"})
     assert both.falls == record.falls
+
+
+class Short(Claimed):
+    """A card with too little memory beside other sessions, while there are any."""
+
+    others = 0
+
+    def run(self, *given: Any) -> Any:
+        if Short.others:
+            raise RuntimeError(ARENA_FULL)
+        return super().run(*given)
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_card_short_of_memory_is_tried_again_without_the_other_models(
+    path: Path, asked: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    """Once: where that does not suffice the ladder goes on."""
+
+    def make_room() -> bool:
+        Short.others -= 1
+        return True
+
+    monkeypatch.setattr("tests.pipeline.runtime.test_ladder.Claimed", Short)
+    monkeypatch.setattr(Short, "others", others)
+    ladder = Ladder(RuntimeOptions(1, parse_rungs("cuda,cpu")))
+    place = Session(path, SPEC, ladder, make_room=make_room).place
+    assert place.rung == (Rung("cuda") if others == 1 else CPU)
+    assert len(asked) == 2
+    assert [fall.reason.split(":")[0] for fall in place.falls] == ["its first run failed"] * (others - 1)
+
+
+def test_nothing_is_let_go_for_a_card_that_lacks_something_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim(monkeypatch, failing=True)
+    let_go: list[bool] = []
+    ladder = Ladder(RuntimeOptions(1, parse_rungs("cuda,cpu")))
+    assert Session(path, SPEC, ladder, make_room=lambda: let_go.append(True) or True).place.rung == CPU
+    assert let_go == []

@@ -61,7 +61,9 @@ class Device:
     def raising(self, rung: Rung) -> str | None:
         return self.by_rung.get(str(rung)) or (self.texts.pop(0) if self.texts else None)
 
-    def make(self, path: Path, spec: ModelSpec, ladder: Ladder, *, start: Rung | None, falls: Any) -> FakeSession:
+    def make(
+        self, path: Path, spec: ModelSpec, ladder: Ladder, *, start: Rung | None, falls: Any, make_room: Any
+    ) -> FakeSession:
         if self.opening:
             raise self.opening.pop(0)
         if ladder.options.strict and falls:

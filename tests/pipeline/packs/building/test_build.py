@@ -248,6 +248,10 @@ def test_generators_of_another_pack_stand_in(folder: Path) -> None:
         assert (evidence["preset"], evidence["other_bounds"]["mean"]) == ("float16", 0.01)
     assert np.abs(pictures(made, "large", "float32") - pictures(export, "exported")).max() < 1e-5
     assert "left out" in made.section("build").data["models"]["small"]["steps"][0]
+    beside = made.manifest.model("beside")  # tiny has none
+    assert beside.inputs == export.manifest.model("beside").inputs
+    assert made.path(beside.file).samefile(export.path("net/beside.onnx"))
+    made.verify()
     assert (
         export.manifest.files["net/exported.onnx"].sha256
         in made.manifest.files["net/exported.small.cuda.onnx"].provenance

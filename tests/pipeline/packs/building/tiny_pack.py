@@ -116,8 +116,8 @@ def published(folder: Path) -> Path:
 
 
 def untouched(folder: Path) -> Path:
-    """The float32 generator alone, as liveportrait-onnx has it."""
-    return write_pack(folder, "export", {"exported": generator()}, {})
+    """The float32 generator and a model beside it, as liveportrait-onnx has them."""
+    return write_pack(folder, "export", {"exported": generator(), "beside": small_network()}, {})
 
 
 def prepared(model: onnx.ModelProto) -> ir.Model:
