@@ -16,6 +16,7 @@ from .arena import ARENA
 from .faults import Fault, fault_of
 from .libraries import machine_problem
 from .library import onnxruntime
+from .lost import LOST_DEVICES, LostDevices
 from .messages import one_line
 from .options import RuntimeOptions
 from .overhearing import overheard
@@ -26,6 +27,8 @@ from .providers import CPU, KINDS, Rung, default_rungs
 TRIAL_SIDE = 256
 """Length of a free side in the run that tries a session; the leading axis is 1."""
 
+LOST = "its device is lost to this process; start another one to use it again"
+
 BAD_FILE = frozenset({"InvalidProtobuf", "NoSuchFile", "NoModel", "InvalidGraph"})
 """Classes of ONNX Runtime's errors that speak of the file, whatever should run it."""
 
@@ -34,11 +37,12 @@ class Ladder:
     """Opens models on the first rung that runs them. One serves all models of a process.
 
     Args:
-        options: the rungs, threads and memory.
+        options: the rungs, threads and memory. lost: the process's lost devices.
     """
 
-    def __init__(self, options: RuntimeOptions) -> None:
+    def __init__(self, options: RuntimeOptions, lost: LostDevices = LOST_DEVICES) -> None:
         self.options = options
+        self.lost = lost
         self._lock = threading.Lock()
 
     @property
@@ -90,11 +94,13 @@ class Ladder:
 
     def _attempt(self, path: Path, spec: ModelSpec, rung: Rung, make_room: Callable[[], bool]) -> tuple[Any, Place]:
         try:
-            return _try(path, spec, rung, self.options)
+            return _try(path, spec, rung, self.options, self.lost)
         except _RungFailedError as error:
             if error.fault is not Fault.MEMORY or not make_room():
                 raise
-        return _try(path, spec, rung, self.options)  # out here, where nothing holds the failed session any more
+        return _try(
+            path, spec, rung, self.options, self.lost
+        )  # out here, where nothing holds the failed session any more
 
     def below(self, rung: Rung) -> Rung | None:
         """The rung after this one."""
@@ -109,7 +115,7 @@ class Ladder:
     def _closed_for(self, rung: Rung) -> str | None:
         """Why a rung runs nothing on this machine."""
         with self._lock:
-            return machine_problem(rung.kind)
+            return machine_problem(rung.kind) or (LOST if self.lost.check(rung) else None)
 
 
 class _RungFailedError(Exception):
@@ -146,7 +152,7 @@ def _session(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions, p
         raise _RungFailedError(one_line(error), fault_of(error)) from error
 
 
-def _try(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions) -> tuple[Any, Place]:
+def _try(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions, lost: LostDevices) -> tuple[Any, Place]:
     if rung == CPU:
         return _session(path, spec, rung, options, None), Place(path.name, rung)
     with tempfile.TemporaryDirectory(prefix="talkreel-") as folder:
@@ -154,7 +160,12 @@ def _try(path: Path, spec: ModelSpec, rung: Rung, options: RuntimeOptions) -> tu
             session = _session(path, spec, rung, options, Path(folder) / "profile")
         if rung.provider not in session.get_providers():
             raise _RungFailedError(said[0] if said else f"onnxruntime does not give {rung.provider} here")
-        seconds = _trial(session, spec)
+        lost.watch(session, rung)
+        try:
+            seconds = _trial(session, spec)
+        except _RungFailedError:
+            lost.check(rung)  # before the session is freed
+            raise
         placement = read_placement(Path(session.end_profiling()), rung.provider)
     if placement.mostly_elsewhere:
         raise _RungFailedError(str(placement))

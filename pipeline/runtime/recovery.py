@@ -12,7 +12,7 @@ from ..packs.manifest import ModelSpec
 from .arena import ARENA
 from .binding import Fixed
 from .faults import Fault
-from .ladder import Ladder
+from .ladder import LOST, Ladder
 from .places import Fall, Place
 from .providers import Rung
 from .residents import Residents
@@ -29,7 +29,8 @@ class ManagedModel:
     """One model of a pack. Its runs may come from several threads.
 
     After a fault (out of memory, device lost, driver reset) the session is made again on the same rung, once, and the
-    run repeated; after another one without `PROVEN` good runs in between, on the next rung of the ladder.
+    run repeated; after another one without `PROVEN` good runs in between, or where the device is lost to this
+    process, on the next rung of the ladder.
 
     Args:
         path: the .onnx file. spec: its tensors. ladder: where it may run.
@@ -189,14 +190,15 @@ class ManagedModel:
             if failed is not self._session:  # another thread met the same fault first
                 return
             rung, again = failed.place.rung, self._repaired and self._good < PROVEN
+            lost = self._ladder.lost.check(rung)
             self._drop()
-            below = self._ladder.below(rung) if again else rung
+            below = self._ladder.below(rung) if again or lost else rung
             if below is None:
                 self._repaired = False  # whoever runs it next may find that the fault has passed
                 raise error
-            self._start, self._repaired = below, not again
-            if again:
-                reason = f"{error.fault} again after it was opened anew"
+            self._start, self._repaired = below, below == rung
+            if below != rung:
+                reason = LOST if lost else f"{error.fault} again after it was opened anew"
                 self._falls = (*failed.place.falls, Fall(str(rung), self._path.name, reason))
             else:
                 self._spend(0.0, Recovery(str(rung), self._path.name, str(error.fault)))

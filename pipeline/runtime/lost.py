@@ -1,0 +1,81 @@
+"""Devices that this process has lost: after an illegal access, an uncorrectable error and the like, CUDA answers every
+later call of the process with that error, until it ends.
+
+What ONNX Runtime does to free a session calls the device, and where that fails it ends the whole process (seen with
+1.31: `cudaFreeHost`, error 700). So nothing is opened on a lost device, and what was open there is never freed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+from .libraries import NVIDIA
+from .providers import Rung
+
+
+def context_is_broken(rung: Rung) -> bool:
+    """Whether the driver answers this process for a rung's device with an error; False where there is no driver to ask.
+    Only in a process that does not fork afterwards: the driver does not survive a fork."""
+    if rung.kind not in NVIDIA:
+        return False
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), int(rung.device or 0)):
+        return False  # there was none to lose
+    # Not released again: the process's last release would end the context under the sessions that use it.
+    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) or driver.cuCtxPushCurrent_v2(context):
+        return True
+    broken = driver.cuCtxSynchronize() != 0
+    driver.cuCtxPopCurrent_v2(ctypes.byref(context))
+    return broken
+
+
+def keep_for_ever(thing: object) -> None:
+    """Let an object never be freed, not even when the process ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+class LostDevices:
+    """Which devices are lost, and the sessions that may not be freed then.
+
+    Args:
+        is_broken, keep: others in tests.
+    """
+
+    def __init__(
+        self, is_broken: Callable[[Rung], bool] = context_is_broken, keep: Callable[[object], None] = keep_for_ever
+    ) -> None:
+        self._is_broken = is_broken
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._lost: set[tuple[str, int]] = set()
+        self._sessions: dict[tuple[str, int], WeakSet[Any]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._lost)
+
+    def watch(self, session: Any, rung: Rung) -> None:
+        """A session was opened on a rung."""
+        with self._lock:
+            self._sessions.setdefault(rung.memory, WeakSet()).add(session)
+
+    def check(self, rung: Rung) -> bool:
+        """Whether a rung's device is lost, the driver being asked."""
+        with self._lock:
+            if rung.memory not in self._lost and self._is_broken(rung):
+                self._lost.add(rung.memory)
+                for session in self._sessions.get(rung.memory, ()):
+                    self._keep(session)
+            return rung.memory in self._lost
+
+
+LOST_DEVICES = LostDevices()
+"""Of this process, whatever packs its models are from."""
