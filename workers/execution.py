@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from pipeline.errors import ModelError
+from pipeline.runtime.lost import LOST_DEVICES
 from pipeline.studio import Studio
 
 from .canvas import NUMBERED, finished_by, kind_of
@@ -71,6 +72,9 @@ def _run(
     work: Callable[[Work], dict[str, Any]],
 ) -> str:
     """The step's work under its lease."""
+    if LOST_DEVICES:
+        # Its last step was finished further down the ladder. The process that comes after it has the device again.
+        raise SystemExit("a device is lost to this process")
     order = patiently(lambda: fleet.jobs.order(job))
     begun = time.monotonic()
     studio = studio_of(order)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from ..errors import TalkreelError
 from ..packs.store import FACES_PACK, open_pack
 from ..runtime.builds import builds_problem, installed_builds
-from ..runtime.ladder import TRIAL_SIDE, Ladder
+from ..runtime.ladder import Ladder
+from ..runtime.opening import TRIAL_SIDE
 from ..runtime.options import RuntimeOptions
 from ..runtime.providers import CPU, Rung, default_rungs, installed_kinds
 from ..runtime.session import Session

@@ -56,11 +56,12 @@ class LostDevices:
         self._keep = keep
         self._lock = threading.Lock()
         self._lost: set[tuple[str, int]] = set()
+        self._stranded = False
         self._sessions: dict[tuple[str, int], WeakSet[Any]] = {}
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._lost)
+        """Whether sessions stand on a lost device: a new process may be able to use it."""
+        return self._stranded
 
     def watch(self, session: Any, rung: Rung) -> None:
         """A session was opened on a rung."""
@@ -68,12 +69,15 @@ class LostDevices:
             self._sessions.setdefault(rung.memory, WeakSet()).add(session)
 
     def check(self, rung: Rung) -> bool:
-        """Whether a rung's device is lost, the driver being asked."""
+        """Whether a rung's device is lost, the driver being asked; the host's memory is no device."""
+        if rung.memory[0] == "cpu":
+            return False
         with self._lock:
             if rung.memory not in self._lost and self._is_broken(rung):
                 self._lost.add(rung.memory)
                 for session in self._sessions.get(rung.memory, ()):
                     self._keep(session)
+                    self._stranded = True
             return rung.memory in self._lost
 
 

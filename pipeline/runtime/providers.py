@@ -21,7 +21,8 @@ class Kind:
     that takes the device, None where it has only one; `numbered`: whether devices are numbers. `memory_option`: the
     one that bounds its memory, in bytes. `memory`: name of the memory in which values can be kept for it; what lies
     in the host's is copied at each run. `options`: what it is always given; `{threads}` stands for the number of
-    threads. `session`: attributes of the session's options that it needs.
+    threads. `otherwise`: options instead, tried in turn, where a model's first run fails with these. `session`:
+    attributes of the session's options that it needs.
     """
 
     provider: str
@@ -31,6 +32,7 @@ class Kind:
     memory_option: str | None = None
     memory: str = "cpu"
     options: Mapping[str, str] = field(default_factory=dict)
+    otherwise: Sequence[Mapping[str, str]] = ()
     session: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -41,9 +43,15 @@ KINDS: Mapping[str, Kind] = {
         "device_id",
         memory_option="gpu_mem_limit",
         memory="cuda",
-        # An exhaustive search picks convolutions by how long they took, so two processes would differ in rounding.
+        # Each search asks cuDNN for its choice in another mode (A; exhaustive: B; default: fallback), and none takes
+        # times: three processes made the same picture. On an H200, A opens a generator in 0.6 s and B in 1.8 s, for
+        # 4 % of its time; A finds nothing for some half-precision convolutions of volumes (1 x 7 x 7, 142 channels).
         # The arena grows by what is asked for: doubling would keep up to half of the device for nothing.
         options={"cudnn_conv_algo_search": "HEURISTIC", "arena_extend_strategy": "kSameAsRequested"},
+        otherwise=(
+            {"cudnn_conv_algo_search": "EXHAUSTIVE", "prefer_nhwc": "1"},
+            {"cudnn_conv_algo_search": "DEFAULT"},
+        ),
     ),
     "tensorrt": Kind("TensorrtExecutionProvider", "onnxruntime-gpu", "device_id", memory="cuda"),
     "openvino": Kind(

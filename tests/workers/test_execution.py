@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from pipeline.errors import ModelError, NoFaceError, TooLittleMemoryError
+from pipeline.runtime.lost import LostDevices
+from pipeline.runtime.providers import CPU, Rung
 from tests.redis_server import RedisServer
 from tests.workers.orders import SentApp, done, fleet_on, let_pass, order, status
-from workers import failures, lease, leaving, patience
+from workers import execution, failures, lease, leaving, patience
 from workers.errors import (
     ArtifactMissingError,
     ArtifactsTooLargeError,
@@ -117,6 +119,23 @@ def test_a_worker_with_too_little_memory_hands_back_until_no_other_takes_it(benc
         bench.again()
     assert bench.raising(error).startswith("failed")
     assert bench.error == str(error)
+
+
+def test_a_process_that_lost_its_device_ends_and_hands_the_step_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung = Rung("cuda")
+    lost = LostDevices(lambda rung: True, lambda session: None)
+    monkeypatch.setattr(execution, "LOST_DEVICES", lost)
+    assert not lost.check(CPU)
+    lost.watch(bench, rung)
+    assert lost.check(rung)
+    with pytest.raises(SystemExit):
+        bench.run(lambda _: pytest.fail("not in this process"))
+    assert status(bench.fleet.jobs, "job", "sound") == "handed back"
+    monkeypatch.setattr(execution, "LOST_DEVICES", LostDevices())  # the process that takes its place
+    bench.again()
+    assert bench.run(lambda _: {"duration": 1.5}) == "done"
 
 
 def test_the_studio_is_that_of_the_jobs_pack_and_code(bench: Bench) -> None:

@@ -14,7 +14,8 @@ from pipeline.errors import ModelError, ProviderError
 from pipeline.packs.embedded.authoring.writer import Graph
 from pipeline.packs.manifest import ModelSpec, Tensor
 from pipeline.report import Report
-from pipeline.runtime.ladder import Ladder
+from pipeline.runtime.ladder import LOST, Ladder
+from pipeline.runtime.lost import LostDevices
 from pipeline.runtime.options import RuntimeOptions
 from pipeline.runtime.providers import CPU, Rung, parse_rungs
 from pipeline.runtime.session import Session
@@ -223,9 +224,52 @@ def test_a_card_short_of_memory_is_tried_again_without_the_other_models(
     assert [fall.reason.split(":")[0] for fall in place.falls] == ["its first run failed"] * (others - 1)
 
 
+class Choosy(Claimed):
+    """A card whose first search for kernels finds none for this model."""
+
+    def __init__(self, path: str, options: Any, providers: Any, **how: Any) -> None:
+        super().__init__(path, options, providers, **how)
+        ((_, chosen),) = providers
+        self._failing = chosen["cudnn_conv_algo_search"] not in Choosy.works
+
+    works: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("works", "tried"), [(("EXHAUSTIVE",), 2), (("DEFAULT",), 3), ((), 3), (("HEURISTIC", "EXHAUSTIVE"), 1)]
+)
+def test_other_ways_to_find_kernels_are_tried_before_the_next_rung(
+    path: Path, asked: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, works: tuple[str, ...], tried: int
+) -> None:
+    monkeypatch.setattr("tests.pipeline.runtime.test_ladder.Claimed", Choosy)
+    monkeypatch.setattr(Choosy, "works", works)
+    place = opened(path).place
+    assert place.rung == (Rung("cuda") if works else CPU)
+    searches = ["HEURISTIC", "EXHAUSTIVE", "DEFAULT"]
+    assert [each["cudnn_conv_algo_search"] for each in asked] == searches[:tried]
+    assert len(place.falls) == (not works)
+
+
 def test_nothing_is_let_go_for_a_card_that_lacks_something_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claim(monkeypatch, failing=True)
     let_go: list[bool] = []
     ladder = Ladder(RuntimeOptions(1, parse_rungs("cuda,cpu")))
     assert Session(path, SPEC, ladder, make_room=lambda: let_go.append(True) or True).place.rung == CPU
     assert let_go == []
+
+
+def test_nothing_is_opened_on_a_device_that_is_lost(path: Path, asked: list[dict[str, str]]) -> None:
+    ladder = Ladder(
+        RuntimeOptions(1, parse_rungs("cuda,cpu")), LostDevices(lambda rung: rung != CPU, lambda thing: None)
+    )
+    place = Session(path, SPEC, ladder).place
+    assert (place.rung, [str(fall) for fall in place.falls]) == (CPU, [f"cuda does not run here: {LOST}"])
+    assert asked == []
+
+
+def test_a_session_that_meets_a_lost_device_in_its_trial_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim(monkeypatch, failing=True)
+    broken, kept = iter([False, True]), list[object]()
+    ladder = Ladder(RuntimeOptions(1, parse_rungs("cuda,cpu")), LostDevices(lambda rung: next(broken), kept.append))
+    assert Session(path, SPEC, ladder).place.rung == CPU
+    assert len(kept) == 1

@@ -16,7 +16,8 @@ import pytest
 from pipeline.errors import DeviceFaultError, ModelError, ProviderError, RunEndedError
 from pipeline.packs.manifest import ModelSpec
 from pipeline.runtime.faults import run_error
-from pipeline.runtime.ladder import Ladder
+from pipeline.runtime.ladder import LOST, Ladder
+from pipeline.runtime.lost import LostDevices
 from pipeline.runtime.options import RuntimeOptions
 from pipeline.runtime.places import Fall, Place
 from pipeline.runtime.providers import CPU, Rung
@@ -110,6 +111,24 @@ def test_a_fault_twice_leads_to_the_next_rung() -> None:
     assert [str(fall) for fall in made.place.falls] == [
         "cuda does not run m.onnx: device lost again after it was opened anew"
     ]
+
+
+def test_a_lost_device_is_left_at_once() -> None:
+    """What was open there is kept, as ONNX Runtime would end the process while it frees it."""
+    device, broken, kept = Device([None, DEVICE_LOST]), [False], list[object]()
+    ladder = Ladder(
+        RuntimeOptions(threads=1, providers=(CUDA, CPU)),
+        LostDevices(lambda rung: broken[0] and rung == CUDA, kept.append),
+    )
+    made = ManagedModel(Path(NAME), SPEC, ladder, Residents(), 10, 1, device.make)  # type: ignore[arg-type]
+    assert made.run({}) == {"rung": "cuda"}
+    ladder.lost.watch(made._session, CUDA)
+    first, broken[0] = made._session, True
+    assert made.run({}) == {"rung": "cpu"}
+    assert kept == [first]
+    assert [rung for rung, _ in device.made] == ["cuda", "cpu"]
+    assert [str(fall) for fall in made.place.falls] == [f"cuda does not run m.onnx: {LOST}"]
+    assert made.spent().recoveries == ()
 
 
 def test_a_fault_that_stays_is_an_error_and_the_next_run_starts_afresh() -> None:
