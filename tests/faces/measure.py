@@ -78,7 +78,7 @@ def measured(actor: Actor, judge: Judge) -> Row:
     at = np.stack(np.meshgrid(*[np.arange(SIZE)] * 2), 2)
     untouched: list[float] = []
     for (name, pose), points, frame in zip(POSES.items(), keypoints, frames, strict=True):
-        backward, allowed = coded.backward(points), openings(points)
+        backward, allowed = coded.backward(points), openings(points, actor.appearance.source.keypoints)
         moved = np.hypot(*np.moveaxis(backward - at, 2, 0))
         edge = max(float(part.max()) for part in (moved[:4], moved[:-EDGE, :4], moved[:-EDGE, -4:]))
         border = max(border, (edge, name))

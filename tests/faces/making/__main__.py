@@ -49,11 +49,12 @@ def parts(a: Anatomy, person: Person, seed: int) -> dict[str, Any]:
     base, points, size = a.base, a.points, a.size
     found: dict[str, Any] = {"skull": a.skull, "target": (a.marks[152] + a.marks[10]) / 2}
     faces = np.array(base.faces["body"])
-    faces = faces[points[faces][:, :, 1].min(1) > a.chin - 2.6 * size]
+    low = a.chin - max(2.6, 0.9 / person.face) * size  # below the picture's edge
+    faces = faces[points[faces][:, :, 1].min(1) > low]
     found["body"], found["body_faces"], kept = used(points, faces)
     for name, value in attributes(a).items():
         found["at_" + name] = value[kept]
-    found["shirt"], found["shirt_faces"] = shirt(a)
+    found["shirt"], found["shirt_faces"] = shirt(a, low)
     tongue = np.array(base.faces["helper-tongue"])
     found["tongue"], found["tongue_faces"], _ = used(points, tongue)
     found["eye"], found["eye_faces"] = eyeball(1.0)
@@ -108,13 +109,13 @@ def attributes(a: Anatomy) -> dict[str, Any]:
     return {name: found[name] for name in ATTRIBUTES}
 
 
-def shirt(a: Anatomy) -> tuple[Any, Any]:
+def shirt(a: Anatomy, low: float) -> tuple[Any, Any]:
     """The mesh's tights up to a round collar: what stands over the collar's plane is drawn down to it."""
     faces = np.array(a.base.faces["helper-tights"])
     points = a.points.copy()
     z = points[:, 2] - a.skull[2]
     collar = a.chin - (0.50 + 0.42 * np.clip(z / a.size + 0.3, 0, 1.4)) * a.size
-    keep = (points[faces][:, :, 1] < collar[faces]).any(1) & (points[faces][:, :, 1].min(1) > a.chin - 2.6 * a.size)
+    keep = (points[faces][:, :, 1] < collar[faces]).any(1) & (points[faces][:, :, 1].min(1) > low)
     over = points[:, 1] > collar
     points[over, 1] = collar[over]
     # Wider than the neck, so that no skin stands through it.

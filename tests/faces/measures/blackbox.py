@@ -93,12 +93,26 @@ def grown(mask: Mask, pixels: int) -> Mask:
     return mask
 
 
-def openings(keypoints: F32, lips: int = 3, lids: int = 4) -> Mask:
-    """[512, 512] the mouth's and the eyes' openings and so many pixels around: there new things are drawn."""
-    points = in_pixels(keypoints)[:, :2]
-    eyes = [inside(points[[*eye.upper_edge, *eye.lower_edge[::-1]]]) | _near(points[eye.upper_edge]) for eye in EYES]
+def openings(keypoints: F32, source: F32, lips: int = 3, lids: int = 6) -> Mask:
+    """[512, 512] the mouth's and the eyes' openings and so many pixels around: there new things are drawn.
+
+    Lids slide over what the photo shows open, so that an eye's opening is also the photo's (`source`), taken along by
+    the eye's corners."""
+    points, before = in_pixels(keypoints)[:, :2], in_pixels(source)[:, :2]
+    eyes = np.zeros((SIZE, SIZE), bool)
+    for eye in EYES:
+        ring = [*eye.upper_edge, *eye.lower_edge[::-1]]
+        for outline in (points[ring], _carried(before[ring], before[eye.corners], points[eye.corners])):
+            eyes = eyes | inside(outline) | _near(outline)
     mouth = inside(points[[*UPPER_EDGE, *LOWER_EDGE[::-1]]]) | _near(points[UPPER_EDGE])
-    return grown(mouth, lips) | grown(eyes[0] | eyes[1], lids)
+    return grown(mouth, lips) | grown(eyes, lids)
+
+
+def _carried(outline: F64, before: F64, after: F64) -> F64:
+    """An outline moved by the similarity that takes two points to two others."""
+    x, a, b = outline @ [1, 1j], before @ [1, 1j], after @ [1, 1j]
+    moved = b[0] + (x - a[0]) * ((b[1] - b[0]) / (a[1] - a[0]))
+    return np.stack([moved.real, moved.imag], 1)
 
 
 def _near(line: F64) -> Mask:

@@ -37,7 +37,7 @@ def steadiness(actor: Actor, coded: Coded, keypoints: np.ndarray, every: int = 3
     for k in looked:
         backward = coded.backward(keypoints[k])
         moved = np.maximum(moved, np.hypot(*np.moveaxis(backward - at, 2, 0)))
-        opening = openings(keypoints[k])
+        opening = openings(keypoints[k], actor.appearance.source.keypoints)
         allowed |= opening
         strayed.append(np.abs(bilinear(photo, backward) - frames[k]).max(2)[~opening])
     still = (moved < max(STILL, 3 * _code_error(coded))) & ~allowed
