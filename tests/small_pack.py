@@ -28,11 +28,14 @@ NO_POINTS = np.zeros((K, 3), np.float32)
 SOURCE = Source(NO_POINTS, NO_POINTS, np.eye(3, dtype=np.float32), 1.0, np.zeros(3, np.float32), NO_POINTS)
 
 
-def write_generator(path: Path, *, batch: int, half: bool, side: int = SIDE, layers: int = 0) -> None:
+def write_generator(
+    path: Path, *, batch: int, half: bool, black: bool = False, side: int = SIDE, layers: int = 0
+) -> None:
     """feature + mean shift of each frame's keypoints, and a trace of the batch's mean: [batch, 3, side, side].
 
     Args:
         half: take the shift through float16, which overflows above `HALF_LIMIT`.
+        black: what overflows makes a black picture, as some cards do, and no values that are not finite.
         layers: further elementwise nodes, each with a value of its own.
     """
     graph = Graph("generator")
@@ -47,15 +50,24 @@ def write_generator(path: Path, *, batch: int, half: bool, side: int = SIDE, lay
     image = feature + moved
     for _ in range(layers):
         image = (image * 1.0001).abs()
-    graph.output("image", image.clip(0, 1) + (moved - moved), [batch, 3, side, side])
+    # Where it overflowed: inf - inf is no number; 1 - inf is far below zero.
+    made = image.clip(0, 1) * (1 - moved.abs()).clip(0, 1e-3) * 1e3 if black else image.clip(0, 1) + (moved - moved)
+    graph.output("image", made, [batch, 3, side, side])
     graph.save(path)
 
 
 def build_small_pack(
-    folder: Path, *, batch: int = 1, half: bool = False, side: int = SIDE, layers: int = 0, memory: int = 1 << 20
+    folder: Path,
+    *,
+    batch: int = 1,
+    half: bool = False,
+    black: bool = False,
+    side: int = SIDE,
+    layers: int = 0,
+    memory: int = 1 << 20,
 ) -> Pack:
-    """The embedded pack with another generator, its preset "preview". `memory`: of the generator, as the manifest
-    states it."""
+    """The embedded pack with another generator (`write_generator`), its preset "preview". `memory`: of the generator,
+    as the manifest states it."""
     folder.mkdir(parents=True)
     embedded = open_pack()
     manifest = json.loads((embedded.folder / MANIFEST).read_text("utf-8"))
@@ -65,9 +77,9 @@ def build_small_pack(
         else:
             (folder / name).write_bytes(embedded.path(name).read_bytes())
     variants = {"float32": "float32.onnx"} if half else {}
-    write_generator(folder / "generator.onnx", batch=batch, half=half, side=side, layers=layers)
+    write_generator(folder / "generator.onnx", batch=batch, half=half, black=black, side=side, layers=layers)
     if half:
-        write_generator(folder / "float32.onnx", batch=batch, half=False, side=side, layers=layers)
+        write_generator(folder / "float32.onnx", batch=batch, half=False, black=black, side=side, layers=layers)
     for name in ("generator.onnx", *variants.values()):
         size = (folder / name).stat().st_size
         manifest["files"][name] = {"bytes": size, "sha256": "0" * 64, "licence": "MIT", "provenance": "tests"}

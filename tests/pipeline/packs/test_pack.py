@@ -49,8 +49,9 @@ def test_shipped_packs_are_whole() -> None:
     for name in shipped_packs():
         pack = open_pack(name)
         pack.verify()
+        assert pack.manifest.commercial_use
         for entry in pack.manifest.files.values():
-            assert entry.licence
+            assert entry.licence in ("MIT", "Apache-2.0")
             assert entry.provenance
 
 

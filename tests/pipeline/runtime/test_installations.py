@@ -16,6 +16,7 @@ import pytest
 from pipeline.runtime import libraries
 from pipeline.runtime.builds import Build, builds_problem
 from tests.odd_build import make_build, shared_library
+from tests.workers.fleet import PORTRAIT, cut_voice
 
 GPU = ("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider")
 NEEDS = ("libcublas.so.77", "libcudart.so.77", "libc.so.6")
@@ -117,6 +118,27 @@ def test_doctor_tells_it_and_a_run_goes_on_below(tmp_path: Path) -> None:
     assert data["providers"]["cpu"] == "usable"
     (problem,) = data["problems"]
     assert problem.startswith("cuda does not run here: libcublas.so.77")
+
+
+def test_cuda_asked_for_and_the_cpu_used_is_said(tmp_path: Path) -> None:
+    """The build for GPUs takes the CPU without a word; the film, its report and the summary have one."""
+    make_build(tmp_path, "onnxruntime-gpu", "1.31.1", GPU, NEEDS)
+    film, report = tmp_path / "film.webm", tmp_path / "report.json"
+    voice = cut_voice(tmp_path / "voice.wav", 0.5)
+    words = ["-m", "pipeline", "render", str(PORTRAIT), str(voice), "-o", str(film), "--report", str(report)]
+    words += ["--preset", "preview", "--frame", "crop", "--fps", "2", "--providers", "cuda,cpu"]
+    done = python(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    assert "models ran on cpu" in done.stderr
+    assert "cuda does not run here: libcublas.so.77, libcudart.so.77 not found" in done.stderr
+    stage = json.loads(report.read_text())["stages"]["generator"]
+    assert (stage["rungs"], [fall["rung"] for fall in stage["falls"]]) == (["cpu"], ["cuda"])
+    film.unlink()
+    strict = python(tmp_path, *words, "--strict-providers")
+    assert strict.returncode == 1
+    assert "cuda does not run here" in strict.stderr
+    assert strict.stderr.count("\n") == 1
+    assert not film.exists()
 
 
 def test_a_library_beside_the_providers_own_is_found(tmp_path: Path) -> None:

@@ -94,6 +94,16 @@ def test_sound_track_of_a_video(name: str, tmp_path: Path) -> None:
     check_clicks(path, delay=1105 / 44100 if form.suffix == ".avi" else 0.0)
 
 
+def test_tags_in_any_encoding_are_no_matter(tmp_path: Path) -> None:
+    """Old files name their title in Latin-1; to some versions of PyAV that is an error."""
+    path = write_wav(tmp_path / "voice.wav", tone(1, 16000), 16000)
+    title = b"INFOINAM\x04\x00\x00\x00caf\xe9"
+    data = path.read_bytes() + b"LIST" + len(title).to_bytes(4, "little") + title
+    path.write_bytes(data[:4] + (len(data) - 8).to_bytes(4, "little") + data[8:])
+    speech, _ = read_sound(path)
+    assert speech.duration == 1
+
+
 def test_mp3_with_cover_art(tmp_path: Path) -> None:
     form = SOUND_FORMATS["mp3 44.1 kHz"]
     path = add_cover_art(write_sound(tmp_path / "voice", clicks(SECONDS, CLICKS, form.rate, 2), form))
