@@ -77,18 +77,17 @@ class Anatomy:
     def beard(self, count: int, moustache: bool = True, chin_only: bool = False, lip_only: bool = False) -> F64:
         """[N, 3] roots of a beard: jaw, chin, upper lip; not lips nor cheeks."""
         points, uv = self.scatter(count * 6)
-        mouth = (self.marks[61] + self.marks[291]) / 2
-        half = np.linalg.norm(self.marks[61] - self.marks[291]) / 2
-        x, y = np.abs(points[:, 0]) / half, (points[:, 1] - mouth[1]) / half
-        cheek = np.interp(x, [0, 0.9, 1.3, 1.9, 2.6], [0.47, 0.33, -0.2, -0.1, 1.6])
+        middle, half = self.lips()
+        x, y = np.abs(points[:, 0]) / half, (points[:, 1] - middle) / half
+        cheek = np.interp(x, [0, 0.9, 1.3, 1.9, 2.6], [0.9, 0.75, 0.2, 0.2, 1.7])
         low = np.interp(x, [0, 1.5, 2.6], [-2.1, -1.7, -0.6])
         soft = 0.06 * self.random.normal(size=len(points))
         chosen = (y < cheek + soft) & (y > low + soft) & (points[:, 2] > self.skull[2] + 0.05 * self.height)
         chosen &= (self.mask("lips", uv) < 0.2) & (self.mask("inside-mouth", uv) < 0.2)
-        inner = (x < 0.95) & (y > -0.42) & (y < 0.27)
+        inner = (x < 1.0) & (y > -0.6) & (y < 0.5)
         chosen &= ~inner
         # Bare patches beside the lower lip.
-        chosen &= ~((x > 0.25) & (x < 0.95) & (y > -0.75) & (y < 0))
+        chosen &= ~((x > 0.25) & (x < 0.95) & (y > -0.95) & (y < 0))
         if not moustache:
             chosen &= ~((y > 0) & (x < 1.25))
         if lip_only:
@@ -96,6 +95,15 @@ class Anatomy:
         if chin_only:
             chosen &= x < 1.25
         return points[chosen][:count]
+
+    def lips(self) -> tuple[float, float]:
+        """Height of the lips' middle and half of their width, from the mask on the mesh at rest."""
+        faces = np.array(self.base.faces["body"])
+        uv = np.zeros((len(self.points), 2))
+        uv[faces.ravel()] = self.base.uv[np.array(self.base.texture_faces["body"]).ravel()]
+        lips = self.neutral[self.mask("lips", uv) > 0.5]
+        low, high = lips.min(0), lips.max(0)
+        return float(low[1] + high[1]) / 2, float(high[0] - low[0]) / 2
 
     def brows(self, count: int, thickness: float) -> F64:
         """[N, 3] roots of both brows, on the ridge over the eyes (the basis' own brow points lie on a bare mesh)."""
