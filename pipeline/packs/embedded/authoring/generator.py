@@ -6,16 +6,16 @@ without aligned corners has them; for the whole crop these are the crop units of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from .anatomy import EYES, LOWER_INNER, POINTS, UPPER_INNER
+from .anatomy import EYES, LOWER_INNER, MOUTH_CORNERS, POINTS, UPPER_INNER
 from .appearance import DENSE, TENSORS
+from .edges import as_distance, beyond, light, parted
 from .eye_patches import EyePatches
 from .guard import guarded
+from .placement import Patch, centres, extent
 from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW
 from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
@@ -37,23 +37,14 @@ RELAXATION = 0.75
 """Of the fixed-point iteration for the backward map; below 1 because stretched skin moves by more than 1:1. Against 40
 steps: 57 dB and more with puckered lips or at 10 degrees of yaw with an open mouth, 70 dB and more nearer to rest."""
 
+INSIDE = Window(top=20, left=24, height=112, width=144)
+"""Where in the mouth's patch its opening may be."""
+
+PUCKERED = np.array([0.58, 0.48, 0.45], np.float32).reshape(1, 3, 1, 1)
+"""Light between the most puckered lips, to that between spread ones, RGB."""
+
 WIDEST_SQUEEZE = 0.2
 """Smallest determinant of the mouth's affine motion that is inverted as it is."""
-
-
-def centres(g: Graph, window: Window) -> Value:
-    """[1, height, width, 2] the cells' own positions, in units of a window counted in those cells."""
-    x, y = np.zeros((1, 1, window.width, 2)), np.zeros((1, window.height, 1, 2))
-    x[0, 0, :, 0] = (np.arange(window.width) * 2 + 1) / window.width - 1
-    y[0, :, 0, 1] = (np.arange(window.height) * 2 + 1) / window.height - 1
-    return g.constant(x) + g.constant(y)  # written small; runtimes fold it when they load the graph
-
-
-def extent(window: Window) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Centre and half size [2] (x, y) of a window of the crop in crop units."""
-    half = np.array([window.width, window.height], np.float32) / np.float32(SIZE)
-    corner = np.array([window.left, window.top], np.float32) / np.float32(SIZE / 2) - np.float32(1)
-    return corner + half, half
 
 
 def _inner_share(cells: Window) -> npt.NDArray[np.float32]:
@@ -64,20 +55,6 @@ def _inner_share(cells: Window) -> npt.NDArray[np.float32]:
         return np.minimum(from_edge / FINE_FROM, 1).astype(np.float32)
 
     return (ramp(cells.height)[:, None] * ramp(cells.width))[None, None]
-
-
-@dataclass(frozen=True)
-class Patch:
-    """A rectangle of the frame that follows a part of the face, always inside SLITS."""
-
-    height: int
-    width: int
-    start: Value
-    """int64 [2] row and column of its corner, counted from that of SLITS."""
-
-    @property
-    def size(self) -> npt.NDArray[np.int64]:
-        return np.array([self.height, self.width])
 
 
 class Generator:
@@ -111,16 +88,19 @@ class Generator:
             self._backward(self._forward("jaw_weights", of_jaw / half, SLITS.over(STEP)), SLITS), SLITS
         )
         head_there = frame[:, :, slits.top : slits.bottom, slits.left : slits.right]
-        colors, alpha = self._layer("jaw_color"), self._layer("jaw_alpha")
+        colors, edge, lip = (self._layer(name) for name in ("jaw_color", "jaw_edge", "upper_lip"))
 
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)
-        where = self._cut_map(jaw_map, mouth)
-        there = self._linear(alpha, where, self.slits.height) * (1 / 255)
-        below = self._over(self._inside_mouth(moves, mouth), self._cubic(colors, where), there)
-        cover = self._layer("mouth_cover")
-        covered = self._linear(cover, self._cut_map(head_map, mouth), self.slits.height) * (1 / 255)
-        changes = [self._put((below - self._cut(head_there, mouth)) * (1 - covered), mouth)]
+        where, above = self._cut_map(jaw_map, mouth), self._cut_map(head_map, mouth)
+        colour = self._cubic(colors, where)
+        above_lower = as_distance(self._linear(edge, where, self.slits.height) * (1 / 255))
+        below_upper = as_distance(self._linear(lip, above, self.slits.height) * (1 / 255))
+        apart = parted(below_upper, above_lower)
+        seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
+        inside = self._inside_mouth(moves, mouth, seen * uncovered) * self._between_lips(source, driving)
+        below = colour + self._widen((inside - self._narrow(colour)) * self._narrow(seen))
+        changes = [self._put((below - self._cut(head_there, mouth)) * uncovered, mouth)]
 
         # Mouth and eyes change different pixels, so patches that overlap add up.
         eyes = [self._patch(driving.take(eye.corners).mean(0), EYE_PATCH) for eye in EYES]
@@ -201,12 +181,33 @@ class Generator:
         """[1, h, w, 2] the source positions that GridSample wants."""
         return back.transpose(0, 2, 3, 1) + centres(self.g, window.over(self.shrink))
 
-    def _inside_mouth(self, moves: Value, patch: Patch) -> Value:
-        """[1, 3, h, w] the upper teeth over the cavity."""
+    def _inside_mouth(self, moves: Value, patch: Patch, opening: Value) -> Value:
+        """[1, 3, h, w] in INSIDE the upper teeth over the cavity, what is drawn in the light through the opening."""
+        window = INSIDE.over(self.shrink)
+        part = Patch(window.height, window.width, patch.start + np.array([window.top, window.left]))
         height = MOUTH.height // self.shrink
-        teeth = self._linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, patch), height)
-        cavity = self._linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, patch), height)
-        return self._over(cavity, teeth[:, 0:3], teeth[:, 3:4] * (1 / 255))
+        teeth = self._linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, part), height)
+        cavity = self._linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, part), height)
+        layers = self._over(cavity, teeth[:, 0:4], teeth[:, 4:5] * (1 / 255))
+        lit = light(self.g, self._narrow(opening), window.height, window.width, self.shrink)
+        return layers[:, 0:3] * (lit + (1 - lit) * (layers[:, 3:4] * (1 / 255)))
+
+    def _narrow(self, image: Value) -> Value:
+        """The part in INSIDE of an image of the mouth's patch."""
+        window = INSIDE.over(self.shrink)
+        return image[:, :, window.top : window.bottom, window.left : window.right]
+
+    def _widen(self, image: Value) -> Value:
+        """An image of INSIDE with zeros around it over the mouth's patch."""
+        top, left, bottom, right = INSIDE.over(self.shrink).margins(Window(0, 0, *MOUTH_PATCH).over(self.shrink))
+        return self.g.op("Pad", image, np.array([0, 0, top, left, 0, 0, bottom, right]))
+
+    def _between_lips(self, source: Value, driving: Value) -> Value:
+        """[1, 3, 1, 1] light that is left behind lips drawn together: they reach forwards and stand in its way."""
+        left, right = MOUTH_CORNERS
+        across, before = (points[right] - points[left] for points in (driving, source))
+        share = ((across * across).sum(0) / ((before * before).sum(0) + 1e-6)).sqrt()
+        return self.g.smoothstep((share - 0.5) / 0.4) * (1 - PUCKERED) + PUCKERED
 
     def _rigid_map(self, moves: Value, layer: int, patch: Patch) -> Value:
         """[1, h, w, 2] source position in MOUTH for each pixel of a patch: inverse of an affine motion of the crop."""

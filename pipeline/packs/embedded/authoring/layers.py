@@ -6,25 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .edges import ENDS_OVER, as_texture
 from .regions import MouthRegion
 from .sampling import sample
 from .windows import CROP, SLITS, Window
 from .writer import Graph, Value
-
-LIP_ENDS_OVER = 2.0
-"""Pixels over which a lip's edge fades."""
 
 
 @dataclass(frozen=True)
 class SkinLayers:
     head_color: Value
     """[1, 3, 512, 512] the portrait, the upper lip's colour carried on below its edge."""
-    mouth_cover: Value
-    """[1, 1, SLITS] 1 where the head layer covers what is behind the mouth's slit."""
+    upper_lip: Value
+    """[1, 1, SLITS] distance below the upper lip's edge (edges.py): above it the head layer covers all."""
     jaw_color: Value
     """[1, 3, SLITS] the portrait, the lower lip's colour carried on above its edge."""
-    jaw_alpha: Value
-    """[1, 1, SLITS] 1 where the jaw layer covers what is behind it: the inside of the mouth."""
+    jaw_edge: Value
+    """[1, 1, SLITS] the same above the lower lip's edge, beyond which the jaw layer is transparent."""
 
 
 def crop(image: Value, window: Window) -> Value:
@@ -41,11 +39,8 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
     upper = upper + (lower - upper).clip(0, None) * (1 - is_open)
     along = (u - mouth.middle).abs()
 
-    inside = 1 - g.smoothstep((zone - 0.955) / 0.06)
-    below_upper = g.smoothstep((v - upper + is_open * 0.7) / LIP_ENDS_OVER)
-    mouth_cover = 1 - below_upper * inside
-    between_corners = g.smoothstep((mouth.width * 0.5 - along + 1) / 3)
-    uncovered = g.smoothstep((lower - v + 0.1 + is_open * 0.5) / LIP_ENDS_OVER) * between_corners
+    upper_lip = g.minimum(v - upper, (1.015 - zone) * (ENDS_OVER / 0.06))
+    jaw_edge = g.minimum(lower - v + 0.1, (mouth.width * 0.5 - along + 1) * (ENDS_OVER / 3))
     here = crop(image, SLITS)
 
     # Beyond its edge each lip's colour is carried on, so that a stretched edge shows skin, not teeth.
@@ -64,7 +59,7 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
     change = g.op("Pad", head_colour - here, np.array([0, 0, top, left, 0, 0, bottom, right]))
     return SkinLayers(
         head_color=image + change,
-        mouth_cover=mouth_cover.unsqueeze(0, 1),
+        upper_lip=as_texture(upper_lip).unsqueeze(0, 1),
         jaw_color=jaw_colour,
-        jaw_alpha=(1 - uncovered).unsqueeze(0, 1),
+        jaw_edge=as_texture(jaw_edge).unsqueeze(0, 1),
     )

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .anatomy import DATA, EYES, LOWER_INNER, MESH_POINTS, NEUTRAL, POINTS, UNIT_OFFSETS, UPPER_INNER, scatter
+from .anatomy import DATA, EYES, LOWER_INNER, MESH_POINTS, NEUTRAL, POINTS, UPPER_INNER, scatter
 from .guard import LIP_GUARD
 from .lid_curves import LID_POINTS
+from .mouth_units import mouth_units
 
 PATH = DATA / "motion_basis.npy"
 RANK = 90
@@ -52,7 +53,7 @@ def _orthonormal(columns: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _wanted_motions() -> npt.NDArray[np.float64]:
-    units = UNIT_OFFSETS.astype(np.float64).transpose(1, 0, 2).reshape(POINTS, -1)
+    units = mouth_units().astype(np.float64).transpose(1, 0, 2).reshape(POINTS, -1)
     return _followed(np.hstack([units, LIP_GUARD.corrections() * 0.02]))
 
 

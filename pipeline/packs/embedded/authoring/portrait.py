@@ -30,6 +30,7 @@ from .anatomy import (
     scatter,
 )  # fmt: skip
 from .fields import inverse_transpose, moving_least_squares
+from .mouth_units import mouth_units, undone_smile
 from .regions import Frame, polyline
 from .writer import Graph, Value
 
@@ -41,6 +42,11 @@ FOLD_SHARE = 0.15
 
 LOWER_LIP_SHARE = 0.7
 """Part of the way that the lower lip makes when an open mouth is closed."""
+
+SMILE = [UNITS.index("mouthSmileLeft"), UNITS.index("mouthSmileRight")]
+
+CONTRADICT_SMILE = {"jawOpen": 0.3, "mouthFunnel": 0.5, "mouthPucker": 0.6}
+"""Units that undo a smile, and the share of it for a coefficient of 1."""
 
 POLAR_STEPS = 10
 """Newton steps to the nearest rotation; 7 reach float accuracy from singular values of 0.1."""
@@ -138,13 +144,35 @@ def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
     }
 
 
-def own_units(g: Graph, kp: Value, scale: Value, points: Value) -> Value:
-    """[52, 478, 3] the measured units, mouth units in proportion to this mouth, lids and gaze fitted."""
-    corners = points.take(OUTER_MOUTH_CORNERS)
-    width = corners[1] - corners[0]
-    model = NEUTRAL[OUTER_MOUTH_CORNERS[1]] - NEUTRAL[OUTER_MOUTH_CORNERS[0]]
-    model_width = float(np.sqrt((model.astype(np.float64) ** 2).sum()))
-    mouth = ((width * width).sum(0).sqrt() / (scale.reshape(1) * model_width)).clip(0.8, 1.5)
+def own_smile(g: Graph, kp: Value) -> Value:
+    """[1] how much of mouthSmile (both sides) the portrait itself shows, by the width and the lift of its corners.
+
+    Only what both agree on (their harmonic mean) is a smile: some mouths are wide, some turn up, at rest.
+    """
+    left, right = OUTER_MOUTH_CORNERS
+
+    def read(points: Value) -> tuple[Value, Value]:
+        upper, lower = points[UPPER_INNER[LIP_MIDDLE], 1], points[LOWER_INNER[LIP_MIDDLE], 1]
+        line = upper * LOWER_LIP_SHARE + lower * (1 - LOWER_LIP_SHARE)
+        return points[right, 0] - points[left, 0], line - (points[left, 1] + points[right, 1]) * 0.5
+
+    neutral, smile = g.constant(NEUTRAL), UNIT_OFFSETS[SMILE].sum(0)
+    (width, lift), (wider, higher) = read(neutral), read(g.constant(smile))
+    own_width, own_lift = read(kp)
+    by_width, by_lift = ((own_width - width) / wider).clip(0, 1.2), ((own_lift - lift) / higher).clip(0, 1.2)
+    return (by_width * by_lift * 2 / (by_width + by_lift + 0.05)).clip(0, 1).reshape(1)
+
+
+def own_units(g: Graph, kp: Value) -> Value:
+    """[52, 478, 3] the measured units, mouth units in proportion to this mouth, lids and gaze fitted.
+
+    Units of the mouth that contradict a smile take the share of the portrait's own smile with them.
+    """
+    smile = own_smile(g, kp)
+    left, right = OUTER_MOUTH_CORNERS
+    across = NEUTRAL[right, 0] - NEUTRAL[left, 0]
+    smiled = float(UNIT_OFFSETS[SMILE].sum(0)[right, 0] - UNIT_OFFSETS[SMILE].sum(0)[left, 0])
+    mouth = ((kp[right, 0] - kp[left, 0] - smile * smiled) / float(across)).clip(0.8, 1.4)
 
     fitted: dict[str, Value] = {}
     sides = (("Right", "image_right", "image_left"), ("Left", "image_left", "image_right"))
@@ -154,12 +182,14 @@ def own_units(g: Graph, kp: Value, scale: Value, points: Value) -> Value:
         fitted[f"eyeLookIn{side}"], fitted[f"eyeLookOut{side}"] = gaze[inwards], gaze[outwards]
         fitted[f"eyeLookUp{side}"], fitted[f"eyeLookDown{side}"] = gaze["up"], gaze["down"]
 
-    rows = []
+    rows, measured_units, smile_unit = [], mouth_units(), g.constant(undone_smile())
     for index, name in enumerate(UNITS):
         if name in fitted:
             rows.append(fitted[name])
         else:
-            measured = g.constant(UNIT_OFFSETS[index])
+            measured = g.constant(measured_units[index])
+            if name in CONTRADICT_SMILE:
+                measured = measured - smile_unit * (smile * CONTRADICT_SMILE[name])
             rows.append(measured if name.startswith(("eye", "brow")) else measured * mouth)
     return g.concat([row.unsqueeze(0) for row in rows], axis=0)
 
@@ -211,8 +241,8 @@ def portrait_graph() -> Graph:
     g.output("scale", scale, [1, 1])
     g.output("t", pivot * [1, 1, 0], [1, 3])
     g.output("exp", (kp * 0).unsqueeze(0), [1, POINTS, 3])
-    units = own_units(g, kp, scale, points)
+    units = own_units(g, kp)
     g.output("basis", units.unsqueeze(0), [1, len(UNITS), POINTS, 3])
-    closed = closing_offset(g, kp, units[UNITS.index("jawOpen")])
+    closed = closing_offset(g, kp, g.constant(mouth_units()[UNITS.index("jawOpen")]))
     g.output("closed_mouth", closed.unsqueeze(0), [1, POINTS, 3])
     return g

@@ -21,8 +21,8 @@ from .regions import MouthRegion
 from .windows import COARSE_STEP, CROP, SIZE, SLITS
 from .writer import Graph, Value
 
-JAW_FOLLOWS = {**dict.fromkeys(CHIN_PATCH, 0.2 / len(CHIN_PATCH)), **dict.fromkeys([14, 87, 317], 0.8 / 3)}
-"""Landmarks whose expression the tongue and the lower teeth follow."""
+JAW_FOLLOWS = {**dict.fromkeys(CHIN_PATCH, 0.6 / len(CHIN_PATCH)), **dict.fromkeys([14, 87, 317], 0.4 / 3)}
+"""Landmarks whose expression the tongue and the lower teeth follow: more the chin than the lip before them."""
 
 
 OF_RIGID = 4

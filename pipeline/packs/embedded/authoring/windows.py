@@ -76,5 +76,5 @@ SLITS = Window(top=176, left=80, height=320, width=352)
 EYE = Window(top=0, left=0, height=72, width=96)
 """Where an eye may open: counted from a corner of its own, which follows the portrait."""
 
-MOUTH = Window(top=288, left=128, height=192, width=256)
+MOUTH = Window(top=288, left=136, height=176, width=240)
 """Where the inside of the mouth may show."""
