@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphError, ModelError
+from ..runtime.arena import ARENA
 from ..runtime.library import onnxruntime
 from .feeds import Array, Feeds, Signature
 from .lower.rank import SHAPES_KEY
@@ -61,6 +62,8 @@ class Runner:
         settings.inter_op_num_threads = 1
         settings.log_severity_level = 3
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")  # as the stages run models
+        ARENA.share(settings)  # as they do; and two sessions that are timed in turns need not hold two of them
+        ARENA.released()  # most likely another runner was
         if not options.optimise:
             settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         if options.provider not in ort.get_available_providers():
@@ -110,7 +113,7 @@ class Runner:
         """
         names = list(self.names if names is None else names)
         try:
-            found = self._session.run(names, feeds)
+            found = self._session.run(names, feeds, ARENA.run_options())
         except Exception as error:
             raise ModelError(f"{self.path} failed while running ({error})") from error
         return {

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ProviderError
 from ..packs.manifest import ModelSpec
+from .faults import Fault
 from .libraries import machine_problem
 from .lost import LOST_DEVICES, LostDevices
 from .opening import RungFailedError, open_on
@@ -70,7 +71,7 @@ class Ladder:
                 try:
                     session, place = open_on(rung, path, spec, self.options, self.lost, make_room)
                 except RungFailedError as error:
-                    found.append(Fall(str(rung), path.name, str(error)))
+                    found.append(Fall(str(rung), path.name, str(error), passing=error.fault is Fault.MEMORY))
                 else:
                     if place.placement is not None and not place.placement.whole:
                         found.append(Fall(str(rung), path.name, str(place.placement), kept=True))

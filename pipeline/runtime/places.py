@@ -13,12 +13,14 @@ class Fall:
     """A rung that did not run a model, or not all of it.
 
     `model`: its file; None where the rung runs nothing on this machine. `kept`: it runs there nevertheless, in part.
+    `passing`: it may run there later, as its device only had too little memory left.
     """
 
     rung: str
     model: str | None
     reason: str
     kept: bool = False
+    passing: bool = False
 
     def __str__(self) -> str:
         how = "runs only a part of" if self.kept else "does not run"

@@ -22,6 +22,10 @@ from .spent import Recovery, Spent
 PROVEN = 100
 """Good runs after which a session that was made again counts as sound: the next fault is a new one."""
 
+AGAIN = 60.0
+"""Seconds after which a rung is tried again whose device had too little memory left: other processes come and go, and a
+worker lives for long."""
+
 SessionMaker = Callable[..., Session]
 
 
@@ -36,7 +40,7 @@ class ManagedModel:
         path: the .onnx file. spec: its tensors. ladder: where it may run.
         residents: the process's sessions. memory: bytes that they may take together, None for no bound.
         predicted_bytes: what a session of it takes.
-        make: makes a session; another one in tests.
+        make: makes a session. clock: in seconds. Others in tests.
 
     Raises (by `run`, and by what needs a session):
         PackError, ModelError, ProviderError, RuntimeMissingError: see Session.
@@ -52,6 +56,7 @@ class ManagedModel:
         memory: int | None,
         predicted_bytes: int,
         make: SessionMaker = Session,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.predicted_bytes = predicted_bytes
         self._path = path
@@ -60,6 +65,8 @@ class ManagedModel:
         self._residents = residents
         self._memory = memory
         self._make = make
+        self._clock = clock
+        self._since = 0.0  # when the session was made
         self._lock = threading.RLock()
         self._session: Session | None = None
         self._runs = 0  # under way
@@ -147,10 +154,12 @@ class ManagedModel:
 
     def _opened(self) -> Session:
         session = self._session
-        if session is not None:
+        if session is not None and not self._may_climb(session):
             return session
         begun = time.perf_counter()
         with self._residents.opening, self._lock:
+            if self._session is not None and not self._runs and self._may_climb(self._session):
+                self._drop()
             if self._session is None:
                 if self._memory is not None:
                     self._residents.make_room(self, self._memory)
@@ -159,11 +168,15 @@ class ManagedModel:
                 except DeviceFaultError:
                     self._residents.release_others(self)
                     self._session = self._made()
-                self._good = 0
+                self._good, self._since = 0, self._clock()
                 self._residents.used(self)
             session = self._session
         self._spend(seconds=time.perf_counter() - begun)
         return session
+
+    def _may_climb(self, session: Session) -> bool:
+        """Whether a rung above the session's may have memory for it again."""
+        return any(fall.passing for fall in session.place.falls) and self._clock() - self._since >= AGAIN
 
     def _made(self) -> Session:
         return self._make(

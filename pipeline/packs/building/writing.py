@@ -61,7 +61,7 @@ class Writer:
         if made.variants:
             entry["variants"] = {variant: self._relative(path) for variant, path in made.variants.items()}
         try:
-            predicted = peak_memory(made.file, MemoryOptions(threads=1)).session
+            predicted = peak_memory(made.file, MemoryOptions(threads=1, pattern=False)).session
             entry["memory_bytes"] = -(-predicted // MEMORY_STEP) * MEMORY_STEP
         except GraphError as error:  # an operator of the runtime's own whose shapes are not known
             made.steps.append(f"memory not predicted: {error}")

@@ -21,7 +21,7 @@ from pipeline.runtime.lost import LostDevices
 from pipeline.runtime.options import RuntimeOptions
 from pipeline.runtime.places import Fall, Place
 from pipeline.runtime.providers import CPU, Rung
-from pipeline.runtime.recovery import PROVEN, ManagedModel
+from pipeline.runtime.recovery import AGAIN, PROVEN, ManagedModel
 from pipeline.runtime.residents import Residents
 from tests.pipeline.runtime.test_faults import ARENA_FULL
 
@@ -295,3 +295,35 @@ def test_terminating_reaches_the_session() -> None:
     made.run({})
     made.terminate()
     assert made._session.ended == 1  # type: ignore[union-attr]
+
+
+def test_a_card_that_was_full_is_tried_again_after_a_while() -> None:
+    now, full = [0.0], [True]
+
+    def make(*given: Any, **how: Any) -> FakeSession:
+        falls = (Fall("cuda", NAME, "out of memory", passing=True),) if full[0] else ()
+        return FakeSession(CPU if full[0] else CUDA, falls, lambda rung: None)
+
+    ladder = Ladder(RuntimeOptions(threads=1, providers=(CUDA, CPU)))
+    made = ManagedModel(Path(NAME), SPEC, ladder, Residents(), 10, 1, make, lambda: now[0])  # type: ignore[arg-type]
+    assert made.run({}) == {"rung": "cpu"}
+    full[0], now[0] = False, AGAIN - 1
+    assert made.run({}) == {"rung": "cpu"}
+    now[0] = AGAIN
+    assert made.run({}) == {"rung": "cuda"}
+    assert made.place.falls == ()
+
+
+def test_a_rung_that_lacks_something_else_is_not_tried_again() -> None:
+    now, makes = [0.0], list[Rung]()
+
+    def make(*given: Any, **how: Any) -> FakeSession:
+        makes.append(CPU)
+        return FakeSession(CPU, (Fall("cuda", NAME, "no kernel"),), lambda rung: None)
+
+    ladder = Ladder(RuntimeOptions(threads=1, providers=(CUDA, CPU)))
+    made = ManagedModel(Path(NAME), SPEC, ladder, Residents(), 10, 1, make, lambda: now[0])  # type: ignore[arg-type]
+    made.run({})
+    now[0] = 10 * AGAIN
+    made.run({})
+    assert len(makes) == 1
