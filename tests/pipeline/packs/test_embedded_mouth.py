@@ -1,0 +1,70 @@
+"""The embedded pack's mouth: how wide it opens, what shows inside, and a smile that does not stay in a pucker."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from pipeline.packs.embedded.authoring.anatomy import (
+    LOWER_INNER,
+    MOUTH_CORNERS,
+    OUTER_MOUTH_CORNERS,
+    UNITS,
+    UPPER_INNER,
+)  # fmt: skip
+from pipeline.packs.embedded.authoring.mouth_units import SHAPES, mouth_units, undone_smile
+from tests.faces.acting import FACES, Actor, Pose, in_pixels, open_studio
+
+UPPER, LOWER = UPPER_INNER[4], LOWER_INNER[4]
+
+
+@pytest.fixture(scope="module")
+def anna() -> Actor:
+    return Actor.open(FACES / "anna.jpg", open_studio())
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_reshaped_lips_are_even(name: str) -> None:
+    unit = mouth_units()[UNITS.index(name)]
+    for row in (UPPER_INNER, LOWER_INNER):
+        np.testing.assert_allclose(unit[row, 1], unit[row[::-1], 1], atol=1e-6)
+        np.testing.assert_allclose(unit[row, 0], -unit[row[::-1], 0], atol=1e-6)
+
+
+def test_an_undone_smile_leaves_the_lips_as_far_apart() -> None:
+    smile = undone_smile()
+    np.testing.assert_allclose(smile[UPPER_INNER, 1], smile[LOWER_INNER, 1], atol=1e-6)
+    left, right = OUTER_MOUTH_CORNERS
+    assert smile[right, 0] - smile[left, 0] > 0.1
+
+
+def test_opens_as_wide_as_asked(anna: Actor) -> None:
+    (asked,) = anna.keypoints([Pose({"jawOpen": 0.5})])
+    (face,) = anna.studio.finder.find(anna.act(Pose({"jawOpen": 0.5}))[0])
+    wanted = in_pixels(asked)[LOWER, 1] - in_pixels(asked)[UPPER, 1]
+    assert wanted > 20
+    assert face.points[LOWER, 1] - face.points[UPPER, 1] == pytest.approx(wanted, abs=3)
+
+
+def test_the_inside_is_deep_red_under_teeth(anna: Actor) -> None:
+    pose = Pose({"jawOpen": 0.5})
+    (keypoints,), (frame,) = anna.keypoints([pose]), anna.act(pose)
+    points = in_pixels(keypoints)
+    x, top, bottom = int(points[UPPER, 0]), int(points[UPPER, 1]), int(points[LOWER, 1])
+    column = frame[top:bottom, x - 3 : x + 4].astype(float).mean(1)
+    darkest = column[column.sum(1).argmin()]
+    assert 25 < darkest[0] < 110
+    assert darkest[0] > 1.5 * darkest[1]
+    assert column[: len(column) // 3].mean(1).max() > 2 * darkest.mean()
+
+
+def test_opening_by_degrees_changes_the_picture_by_degrees(anna: Actor) -> None:
+    frames = anna.act(*(Pose({"jawOpen": float(part)}) for part in np.linspace(0.02, 0.5, 13)))
+    corners = anna.points[MOUTH_CORNERS, :2]
+    x, y = corners.mean(0).astype(int)
+    window = np.s_[y - 40 : y + 70, x - 60 : x + 60]
+    steps = [np.abs(b[window].astype(float) - a[window]).mean() for a, b in pairwise(frames)]
+    assert min(steps) > 0
+    assert max(steps) < 2 * float(np.median(steps))
