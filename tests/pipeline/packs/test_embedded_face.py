@@ -304,7 +304,36 @@ def test_both_eyes_close_by_degrees(puppet: Puppet, judge: Judge) -> None:
         opened, narrow, closed = (scores[f"eyeBlink{side}"] for scores in read)
         assert opened < 0.1
         assert opened + 0.05 < narrow < closed - 0.05
-        assert closed > 0.3
+        assert closed > 0.35
+
+
+def test_a_closed_lid_is_skin_and_all_else_stays(puppet: Puppet) -> None:
+    rest, closed = puppet.act({}), puppet.act(both("eyeBlink", 1.0))
+    changed = np.abs(closed - rest).max(2) > 2 / 255
+    for eye in EYES:
+        points = (puppet.landmarks[:, :2] + 1) * 256 - 0.5
+        left, right = points[eye.corners]
+        width = right[0] - left[0]
+        rows, columns = np.mgrid[0:512, 0:512]
+        middle = (left + right) / 2
+        far = np.hypot((columns - middle[0]) / 1.1, rows - middle[1]) > width * 0.85
+        changed &= far
+        x, top, bottom = round(points[eye.iris[0], 0]), points[eye.upper[3], 1], points[eye.lower[3], 1]
+        lid, iris = np.s_[round(top + 2) : round(bottom - 5), x - 4 : x + 5], rest[round(points[eye.iris[0], 1]), x]
+        cheek = rest[round(bottom + 0.35 * width), x]
+        assert iris.mean() < 0.5 * cheek.mean()
+        assert np.abs(closed[lid] - cheek).max() < 0.2
+        assert closed[lid].std((0, 1)).max() < 0.05
+    assert not changed.any()
+
+
+def test_irises_go_as_far_as_asked(puppet: Puppet, judge: Judge) -> None:
+    asked, irises = np.linspace(-1, 1, 5), [eye.iris[0] for eye in EYES]
+    aside = [{"eyeLookOutLeft": max(x, 0), "eyeLookInRight": max(x, 0),
+              "eyeLookInLeft": max(-x, 0), "eyeLookOutRight": max(-x, 0)} for x in asked.tolist()]  # fmt: skip
+    found = np.array([judge.points(puppet.act(units))[irises, 0] for units in aside])
+    for read in found.T:
+        assert np.corrcoef(asked, read)[0, 1] > 0.95
 
 
 def test_closed_mouth_reads_closed(puppet: Puppet, judge: Judge) -> None:

@@ -29,9 +29,12 @@ SKIN_ROWS = [0.14, 0.18, 0.22, 0.26]
 BESIDE_IRIS, HEIGHTS = [1.3, 1.45, 1.6], [0.35, 0.5, 0.65]
 """Where the white of the eye is looked for: radii from the iris' centre, parts of the height of the opening."""
 
-IN_SHADE = 0.4
+IN_SHADE = 0.55
 """How much of its colour a closed lid has from below the eye: above it, the brow casts a shadow that the lid, which
 bulges, does not get."""
+
+BULGE = 0.5
+"""Of the light on a closed lid, a quarter of which is added in its middle."""
 
 IRIS_REACH = 1.32
 """Radius beyond which nothing belongs to the iris, in radii of the landmarks."""
@@ -95,7 +98,7 @@ class EyeTextures:
         ends = self.curves.at(ends, 6, self.u)
         down = ((self.v - top) / g.maximum(bottom - top, 1.0)).clip(0, 1)
         down = g.smoothstep((down - 0.35) / 0.65)
-        fill = ends[:, 0:3] + (ends[:, 3:6] - ends[:, 0:3]) * down
+        fill = (ends[:, 0:3] + (ends[:, 3:6] - ends[:, 0:3]) * down) * self._round()
         moving = there * (1 - g.smoothstep((self.upper - self.v - width * LASHES) / (width * (LASHES_END - LASHES))))
         skin = fill
         inner_upper, inner_lower = self.upper + 0.7, self.lower - 0.7
@@ -103,6 +106,12 @@ class EyeTextures:
                      g.maximum(self.v, inner_lower))  # fmt: skip
         lashes = (sample(g, self.image, *self.region.frame.pixel(self.u, at)) - skin) * moving
         return skin, g.concat([there, moving], axis=1), lashes
+
+    def _round(self) -> Value:
+        """[EYE] light on a closed lid: more in the middle, where it bulges over the eyeball, less towards its rim."""
+        height = ((self.v - self.upper) / self.g.maximum(self.lower - self.upper, 1.0)).clip(0, 1)
+        across = (self.u / (self.region.width * 0.5)).clip(-1, 1)
+        return (1 - across * across) * (height * (1 - height)) * BULGE + 0.97
 
     def _row(self, v: Value) -> Value:
         """[3, 64] the photo along a table of v."""
@@ -113,7 +122,7 @@ class EyeTextures:
         """[3, 64] the colour of the skin above the lid: of several rows rather the brighter, which are no crease."""
         rows = [self._row(self.curves.upper - self.region.width * reach).unsqueeze(0) for reach in SKIN_ROWS]
         colours = self.g.concat(rows, axis=0)
-        weights = (colours.mean(1, keep=True) * 12).exp()
+        weights = (colours.mean(1, keep=True) * 18).exp()
         return (colours * weights).sum(0) / weights.sum(0)
 
     def eyeball(self) -> tuple[Value, Value]:
@@ -148,7 +157,7 @@ class EyeTextures:
             v = edges[0] + (edges[1] - edges[0]) * heights
             seen = self._at(beside.unsqueeze(1) + v * 0, v).reshape(3, -1)
             inside = ((half * 0.96 - beside.abs()) / (half * 0.1)).clip(0, 1).unsqueeze(1) + v * 0
-            weight = (seen.mean(0) * 10).exp() * (inside.reshape(-1) + 1e-4)
+            weight = (seen.mean(0) * 5).exp() * (inside.reshape(-1) + 1e-4)
             colours.append(((seen * weight).sum(1) / weight.sum(0)).reshape(1, 3, 1, 1))
             weights.append(weight.sum(0))
         left = ((self.iris_u + self.radius * 1.3 - self.u) / (self.radius * 2.6)).clip(0, 1)

@@ -76,8 +76,9 @@ class EyePatches:
         on_upper = g.smoothstep((upper + lower) * (0.5 / soft) - v * (1 / soft) + 0.5)
         # A closing eye hides the lower lid's wet rim, and lashes come to lie over its own.
         shares = (on_upper, (1 - on_upper) * (lid[:, 5:6] * 0.8 + 0.2))
-        shifts = (place - lid[:, i : i + 1].reshape(2, count, 1) * down for i in (2, 3))
-        upper_lashes, lower_lashes = (self._sample("eye_lashes", shift, "cubic") for shift in shifts)
+        shifts = [place - lid[:, i : i + 1].reshape(2, count, 1) * down for i in (2, 3)]
+        upper_lashes = self._sample("eye_lashes", shifts[0], "cubic")
+        lower_lashes = self._sample("eye_lashes", shifts[1], "linear")
         lashes = upper_lashes * shares[0] + lower_lashes * shares[1]
         closed, always = still[:, 6:7] * (1 / 255), still[:, 7:8] * (1 / 255)
         skin = (still[:, 0:3] - frame) * (always + (closed - always) * (1 - lid[:, 5:6])) + lashes
@@ -89,4 +90,5 @@ class EyePatches:
             factor = [self.shrink, self.shrink]
             layer = self.g.op("AveragePool", layer, kernel_shape=factor, strides=factor)
         place = place.reshape(2, self.height, self.width, 2)
-        return self.g.op("GridSample", layer, place, mode=mode, padding_mode="border", align_corners=0)
+        # Textures are zero at the border of their window; with zeros ONNX Runtime takes half the time on a CPU.
+        return self.g.op("GridSample", layer, place, mode=mode, padding_mode="zeros", align_corners=0)

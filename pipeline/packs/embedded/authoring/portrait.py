@@ -34,7 +34,7 @@ from .mouth_units import mouth_units, undone_smile
 from .regions import Frame, polyline
 from .writer import Graph, Value
 
-LOWER_LID_SHARE = 0.06
+LOWER_LID_SHARE = 0.14
 """Part of the way that the lower lid makes when the eye closes."""
 
 FOLD_SHARE = 0.15
@@ -111,6 +111,13 @@ def blink_unit(g: Graph, kp: Value, eye: Eye) -> Value:
     return (follow @ falls + meet @ rises) * down
 
 
+def openness(kp: Value, eye: Eye) -> Value:
+    """0 for a closed eye, which must not be torn open, 1 from a height of 0.35 of its width on."""
+    across = kp[eye.corners[1]] - kp[eye.corners[0]]
+    high = kp[eye.lower[3]] - kp[eye.upper[3]]
+    return ((high * high).sum(0) / (across * across).sum(0) * 8).clip(0, 1)
+
+
 def gaze_units(g: Graph, kp: Value, eye: Eye) -> dict[str, Value]:
     """[478, 3] displacements for gaze to the left and right of the picture, up and down.
 
@@ -178,6 +185,8 @@ def own_units(g: Graph, kp: Value) -> Value:
     sides = (("Right", "image_right", "image_left"), ("Left", "image_left", "image_right"))
     for eye, (side, inwards, outwards) in zip(EYES, sides, strict=True):
         fitted[f"eyeBlink{side}"] = blink_unit(g, kp, eye)
+        wide = f"eyeWide{side}"
+        fitted[wide] = openness(kp, eye) * UNIT_OFFSETS[UNITS.index(wide)]
         gaze = gaze_units(g, kp, eye)
         fitted[f"eyeLookIn{side}"], fitted[f"eyeLookOut{side}"] = gaze[inwards], gaze[outwards]
         fitted[f"eyeLookUp{side}"], fitted[f"eyeLookDown{side}"] = gaze["up"], gaze["down"]
