@@ -27,7 +27,7 @@ FACE_OUTLINE = [
 
 RIGID = [
     10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 93, 234, 127, 162, 21, 54, 103, 67, 109,
-    168, 6, 197, 195, 5, 33, 133, 362, 263, 9, 8, 129, 358, 151,
+    168, 6, 197, 195, 5, 33, 133, 362, 263,
 ]  # fmt: skip
 """Points that move with the skull whatever the face does."""
 
@@ -113,6 +113,7 @@ UNIT_OFFSETS: npt.NDArray[np.float32] = _basis["delta"].astype(np.float32) * _TO
 """[52, 478, 3] displacement of each landmark by each unit at 1.0, same axes and unit."""
 
 UNIT_OFFSETS[:, MESH_POINTS:] = 0  # the measured head has no eyeballs: irises move by our own rule of gaze
+UNIT_OFFSETS[:, RIGID] = 0  # at most 3 mm there; the head's motion is read from these points, so hair would follow
 
 
 def _even_out_below_lip(unit: npt.NDArray[np.float32], reach: float = 0.09) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from .anatomy import (
     FACE_OUTLINE,
@@ -16,7 +17,7 @@ from .anatomy import (
     UPPER_LIP_ROWS,
 )  # fmt: skip
 from .fields import moving_least_squares
-from .head_motion import Outline
+from .head_motion import Outline, border_share
 from .lid_curves import LID_POINTS
 from .motion_basis import OF_LOWER, OF_UPPER, RANK
 from .regions import MouthRegion
@@ -28,6 +29,12 @@ SOFTENING = 1.2
 
 FALLOFF_RINGS = [(1.13, 0.72, 0.25), (1.35, 0.32, 0), (1.8, 0, 0), (2.6, 0, 0)]
 """Copies of the face outline that carry a part of its expression: size, part at the chin, part above."""
+
+FADES_FROM, ENDS_AT = (1.0, 1.2), (1.4, 1.85)
+"""Where expression fades out, in half extents of the face outline about its centre: beside and above it, below it."""
+
+BORDER_HOLDS = 36
+"""Pixels from the crop's border over which expression rises, so that the border never moves."""
 
 
 def _flat(rows: list[list[int]]) -> list[int]:
@@ -54,6 +61,17 @@ LEFT_OUT = {
 
 COLUMNS = {"common": slice(OF_LOWER, RANK - OF_UPPER), "head": slice(OF_LOWER, RANK), "jaw": slice(0, RANK - OF_UPPER)}
 """The motion basis' columns that are not zero in each field."""
+
+
+def expression_share(g: Graph, outline: Outline, targets: npt.NDArray[np.float32]) -> Value:
+    """[n, 1] part of the expression fields that is left at targets [n, 2]: 1 on the face, 0 from ENDS_AT on and at the
+    crop's border. What the fit leaves there is not motion of the face: hair and background would swim when it speaks.
+    """
+    x, y = (((g.constant(targets) - outline.centre[0:2]) / outline.half[0:2])[:, axis] for axis in (0, 1))
+    lowness = y.clip(0, 1)
+    begin, end = (lowness * (low - high) + high for high, low in (FADES_FROM, ENDS_AT))
+    share = 1 - g.smoothstep(((x * x + y * y).sqrt() - begin) / (end - begin))
+    return share.unsqueeze(1) * border_share(targets, BORDER_HOLDS)
 
 
 class NodeSet:

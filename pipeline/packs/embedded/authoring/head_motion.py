@@ -57,6 +57,12 @@ class Outline:
         return self.centre[0:2] + (self.points[:, 0:2] - self.centre[0:2]) * size
 
 
+def border_share(positions: npt.NDArray[np.float32], over: float) -> npt.NDArray[np.float32]:
+    """[n, 1] part of a motion that is left at positions [n, 2]: 0 at the crop's border, 1 from `over` pixels on."""
+    from_border = np.minimum(positions, SIZE - 1 - positions).min(1, keepdims=True) - COARSE_STEP / 2
+    return np.clip(from_border / over, 0, 1).astype(np.float32)
+
+
 def depth_and_head_weight(
     g: Graph, points: Value, outline: Outline, targets: npt.NDArray[np.float32]
 ) -> tuple[Value, Value]:
@@ -77,6 +83,4 @@ def depth_and_head_weight(
     everywhere = g.constant(np.ones(count, np.float32))
     field = moving_least_squares(g, g.constant(targets), len(targets), g.concat(positions, axis=0), [values],
                                  [everywhere], DEPTH_SOFTENING, ridge=1.0)[0]  # fmt: skip
-    from_border = np.minimum(targets, SIZE - 1 - targets).min(1, keepdims=True) - COARSE_STEP / 2
-    held = np.clip(from_border / BORDER_HOLDS, 0, 1).astype(np.float32)
-    return field[:, 0:1], field[:, 1:2].clip(0, 1) * held
+    return field[:, 0:1], field[:, 1:2].clip(0, 1) * border_share(targets, BORDER_HOLDS)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .anatomy import CHIN_PATCH, EYES, LIP_MIDDLE, POINTS, UPPER_INNER
-from .expression_nodes import COLUMNS, expression_nodes
+from .expression_nodes import COLUMNS, expression_nodes, expression_share
 from .head_motion import HeadMotion, Outline, depth_and_head_weight
 from .lid_curves import LID_POINTS, own_motion
 from .motion_basis import OF_LOWER, OF_UPPER, RANK
@@ -77,9 +77,11 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion) -> WarpWeights:
     nodes = expression_nodes(g, points, expression, outline, mouth)
     everywhere, slits = CROP.node_positions(COARSE_STEP), SLITS.node_positions()
     (crop,) = nodes.fields(g.constant(everywhere), len(everywhere), "common")
+    crop = crop * expression_share(g, outline, everywhere)
     common, head, jaw = nodes.fields(g.constant(slits), len(slits), "common", "head", "jaw")
-    head = _blend(g, common, head, _slit_share(g, mouth, up=1.0), (0, OF_UPPER))
-    jaw = _blend(g, common, jaw, _slit_share(g, mouth, up=2.6), (OF_LOWER, 0))
+    held = expression_share(g, outline, slits)
+    head = _blend(g, common, head, _slit_share(g, mouth, up=1.0), (0, OF_UPPER)) * held
+    jaw = _blend(g, common, jaw, _slit_share(g, mouth, up=2.6), (OF_LOWER, 0)) * held
 
     def rigid(targets: npt.NDArray[np.float32]) -> Value:
         depth, reach = depth_and_head_weight(g, points, outline, targets)
