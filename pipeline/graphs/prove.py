@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -67,7 +68,8 @@ def prove(
     lowered = lower(load(source), preset, dims=dims, batch=batch, batched=batched, boundary=boundary)
     save(lowered.model, output)
     passes = lowered.outcomes
-    del lowered  # its weights, before sessions come
+    del lowered
+    gc.collect()  # its weights, before sessions come: the parts of a graph hold each other
     evidence = witness(
         source,
         output,
@@ -133,7 +135,8 @@ def witness(
         source=original,
         known=known,
     )
-    del original  # its weights, before two sessions come
+    del original
+    gc.collect()  # before two sessions come
     evidence = Evidence(
         preset=what,
         before=GraphFile.read(source),

@@ -5,6 +5,7 @@ A step reads a graph file and writes another with its evidence; a step whose bou
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -149,7 +150,8 @@ class Recipe:
         done = upcast(model)
         plain = output.with_name(f"{output.stem}.{FLOAT32}.onnx")
         save(model, plain)
-        del model  # its weights, before sessions come
+        del model
+        gc.collect()  # its weights, before sessions come: the parts of a graph hold each other
         evidence = witness(
             source,
             plain,
