@@ -45,7 +45,8 @@ def test_render_makes_film_and_report(tmp_path: Path) -> None:
 
 
 def test_quiet_says_nothing(tmp_path: Path) -> None:
-    done = talkreel("render", PORTRAIT, VOICE, "-o", tmp_path / "film.webm", *FAST, "--fps", "2", "--quiet")
+    voice = cut_voice(tmp_path / "voice.wav", 1)
+    done = talkreel("render", PORTRAIT, voice, "-o", tmp_path / "film.webm", *FAST, "--fps", "2", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -139,9 +140,11 @@ def test_a_report_that_cannot_be_written_after_the_film(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interruption_leaves_no_file(number: int, code: int, tmp_path: Path) -> None:
-    film = tmp_path / "film.webm"
-    command = [sys.executable, "-m", "pipeline", "render", PORTRAIT, VOICE, "-o", film, "--fps", "60", "--quiet"]
+def test_an_interruption_leaves_no_file(
+    number: int, code: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    film, voice = tmp_path / "film.webm", cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 3.9)
+    command = [sys.executable, "-m", "pipeline", "render", PORTRAIT, voice, "-o", film, "--fps", "60", "--quiet"]
     process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
