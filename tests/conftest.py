@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image
 
 from pipeline.faces.crop import CropSpec
 from pipeline.faces.finder import FaceFinder
+from pipeline.packs.locks import locked
 from pipeline.packs.manifest import read_manifest
 from pipeline.packs.pack import Pack
 from pipeline.packs.places import MANIFEST
@@ -84,7 +86,11 @@ def sample(prepare: Prepare, sample_portrait_path: Path) -> Portrait:
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Pack:
-    """The published pack's stand-in with narrow networks; not to be changed."""
+    """The published pack's stand-in with narrow networks, made once for all processes; not to be changed."""
     from pipeline.packs.standins import write_pack
 
-    return Pack.open(write_pack(tmp_path_factory.mktemp("published") / "timeline-studio", small=True))
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    folder = root / "published" / "timeline-studio"
+    with locked(root / "published.lock"):
+        return Pack.open(folder if (folder / MANIFEST).exists() else write_pack(folder, small=True))

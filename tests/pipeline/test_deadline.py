@@ -104,11 +104,18 @@ def appearance(sample: Portrait, models: tuple[TimedModels, Clock]) -> Appearanc
 
 
 @pytest.fixture
-def studio(models: tuple[TimedModels, Clock], clock: Clock, motion: Motion, monkeypatch: pytest.MonkeyPatch) -> Studio:
+def studio(
+    models: tuple[TimedModels, Clock],
+    clock: Clock,
+    motion: Motion,
+    appearance: Appearance,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Studio:
     """Key frames of the even grid alone, so that their number is plain."""
     studio = Studio(open_pack(), RuntimeOptions(threads=1), models[0])
     studio.key_frames = replace(studio.key_frames, extra_percentile=100, greatest_miss=100, least_fps=1)
     monkeypatch.setattr(studio, "make_motion", lambda *_, **__: motion)
+    monkeypatch.setattr(studio, "make_appearance", lambda *_: appearance)
     return studio
 
 
