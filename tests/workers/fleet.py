@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,13 +11,17 @@ import sys
 import time
 import wave
 from collections.abc import Callable, Iterator
+from functools import cache
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
 
-from pipeline import RuntimeOptions, Settings, render
+from pipeline import RuntimeOptions, Settings, open_pack, render
 from pipeline.packs.store import DEFAULT_PACK
+from pipeline.studio import Studio
 from tests.redis_server import RedisServer
 from workers.client import Client, Job
 from workers.connections import Connections
@@ -107,21 +112,25 @@ class TestFleet:
 
     Args:
         server: for messages and artifacts. artifacts: a second one for these.
+        warm: odd workers open their models when they start, as others do.
     """
 
     __test__ = False
 
-    def __init__(self, folder: Path, server: RedisServer, artifacts: RedisServer | None = None) -> None:
+    def __init__(
+        self, folder: Path, server: RedisServer, artifacts: RedisServer | None = None, warm: bool = False
+    ) -> None:
         self.folder = folder
         self.server = server
         self.artifacts = artifacts or server
+        self.warm = warm
         self.workers: list[Worker] = []
         self._holds = folder / "holds"
         self._holds.mkdir()
 
     def start(self, name: str, *, ready: bool = True, environment: dict[str, str] | None = None, **how: Any) -> Worker:
         variables = {"TALKREEL_TEST_HOLDS": str(self._holds), "TALKREEL_ARTIFACTS_URL": self.artifacts.url}
-        variables["TALKREEL_TEST_HASTE"] = str(HASTE)
+        variables |= {"TALKREEL_TEST_HASTE": str(HASTE), "TALKREEL_TEST_COLD": "" if self.warm else "1"}
         variables |= environment or {}
         worker = Worker(name, self.server.url, self.folder, environment=variables, **how)
         self.workers.append(worker)
@@ -183,12 +192,12 @@ class TestFleet:
 
 @contextlib.contextmanager
 def running_fleet(
-    folder: Path, *names: str, persistent: bool = False, two_servers: bool = False, **how: Any
+    folder: Path, *names: str, persistent: bool = False, two_servers: bool = False, warm: bool = False, **how: Any
 ) -> Iterator[TestFleet]:
     """A fleet with a server of its own, or two, and workers of these names."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(RedisServer(persistent=persistent)) for _ in range(2 if two_servers else 1)]
-        fleet = TestFleet(folder, *servers)
+        fleet = TestFleet(folder, *servers, warm=warm)
         try:
             for name in names:
                 fleet.start(name, ready=False, **how)
@@ -238,8 +247,20 @@ def cut_voice(path: Path, seconds: float) -> Path:
     return path
 
 
-def made_here(voice: Path, path: Path, *, pack: str = DEFAULT_PACK, **changes: object) -> bytes:
-    """The film as one process makes it."""
+@cache
+def _studio(pack: str) -> Studio:
+    return Studio(open_pack(pack), RuntimeOptions(1))
+
+
+@cache
+def _film(voice: bytes, pack: str, settings: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "film.webm"
+        render(PORTRAIT, BytesIO(voice), path, Settings.from_json(json.loads(settings)), studio=_studio(pack))
+        return path.read_bytes()
+
+
+def made_here(voice: Path, *, pack: str = DEFAULT_PACK, **changes: object) -> bytes:
+    """The film as one process makes it; made once, whatever test asks for it."""
     settings = Settings.from_json({**Settings().to_json(), **SETTINGS, **changes})
-    render(PORTRAIT, voice, path, settings, pack=pack, options=RuntimeOptions(1))
-    return path.read_bytes()
+    return _film(voice.read_bytes(), pack, json.dumps(settings.to_json(), sort_keys=True))

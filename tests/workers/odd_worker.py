@@ -8,6 +8,7 @@ TALKREEL_TEST_SLOW     seconds more that a key frame takes; frames between key f
 TALKREEL_TEST_ROOM     bytes that its disk takes of a film
 TALKREEL_TEST_HASTE    times as often as others it looks for what was lost, and as soon it is free again after a step of
                        another version: tests wait for these
+TALKREEL_TEST_COLD     set: its models are opened when they are first wanted, which spares the tests those that are not
 TALKREEL_TEST_HOST     the machine that its processes claim to run on
 TALKREEL_TEST_CODE     the code's identity that this worker claims to have
 """
@@ -32,6 +33,7 @@ import workers.supervisor
 import workers.tasks
 from pipeline.cli.main import main
 from pipeline.scene import Scene
+from pipeline.studio import Studio
 from pipeline.values import KeyFrame
 from tests.small_disk import small_disk
 from workers.work import Work
@@ -120,6 +122,8 @@ if __name__ == "__main__":
         install_poison(int(poison))
     if haste := os.environ.get("TALKREEL_TEST_HASTE"):
         install_haste(float(haste))
+    if os.environ.get("TALKREEL_TEST_COLD"):
+        Studio.warm_up = lambda self, **_: None  # type: ignore[method-assign]
     if room := os.environ.get("TALKREEL_TEST_ROOM"):
         install_small_disk(int(room))
     if slow := os.environ.get("TALKREEL_TEST_SLOW"):

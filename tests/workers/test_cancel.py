@@ -16,9 +16,13 @@ STOPPED = 5.0
 """Seconds within which a cancelled job's work has stopped; 2 s on a machine that is not loaded."""
 
 
+THREADS = {"TALKREEL_THREADS": "2"}
+"""A model's threads that could spin while their worker is idle."""
+
+
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 2)
+    return cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 1)
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +31,13 @@ def long_voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def local(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return made_here(voice, tmp_path_factory.mktemp("local") / "film.webm")
+def local(voice: Path) -> bytes:
+    return made_here(voice)
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestFleet]:
-    with running_fleet(tmp_path_factory.mktemp("fleet"), "one", odd=True) as made:
+    with running_fleet(tmp_path_factory.mktemp("fleet"), "one", odd=True, environment=THREADS) as made:
         yield made
 
 

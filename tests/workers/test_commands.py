@@ -52,7 +52,7 @@ def shell(fleet: TestFleet, capsys: pytest.CaptureFixture[str]) -> Shell:
 def test_submit_and_wait_is_render(shell: Shell, voice: Path, tmp_path: Path) -> None:
     code, out, err = shell("submit", PORTRAIT, voice, *FAST, "--wait", "-o", tmp_path / "film.webm")
     assert (code, out, err) == (0, str(tmp_path / "film.webm"), "")
-    assert (tmp_path / "film.webm").read_bytes() == made_here(voice, tmp_path / "local.webm", fps="5", seed=0)
+    assert (tmp_path / "film.webm").read_bytes() == made_here(voice, fps="5", seed=0)
 
 
 def test_a_job_step_by_step(shell: Shell, voice: Path, tmp_path: Path) -> None:

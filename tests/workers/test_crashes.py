@@ -21,12 +21,12 @@ HOLDS = tuple(f"{'mid' if stage in ('motion', 'render:0') else 'hold'}-{stage}" 
 
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 2)
+    return cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 1)
 
 
 @pytest.fixture(scope="module")
-def local(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return made_here(voice, tmp_path_factory.mktemp("local") / "film.webm")
+def local(voice: Path) -> bytes:
+    return made_here(voice)
 
 
 @pytest.fixture(scope="module")

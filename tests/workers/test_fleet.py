@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pickle
 import re
 import wave
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ from tests.workers.fleet import (
     running_fleet,
     wait_until,
 )
+from workers.canvas import QUEUES
 from workers.client import Job
 from workers.errors import JobLostError, JobNotFoundError
 
@@ -34,7 +37,7 @@ from workers.errors import JobLostError, JobNotFoundError
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestFleet]:
     """Two workers of one process each."""
-    with running_fleet(tmp_path_factory.mktemp("fleet"), "one", "two", odd=True) as made:
+    with running_fleet(tmp_path_factory.mktemp("fleet"), "one", "two", odd=True, warm=True) as made:
         yield made
 
 
@@ -45,9 +48,9 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def local(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def local(voice: Path) -> bytes:
     """The film as one process makes it."""
-    return made_here(voice, tmp_path_factory.mktemp("local") / "film.webm", fps=25)
+    return made_here(voice, fps=25)
 
 
 def test_the_film_is_the_same_as_in_one_process(fleet: TestFleet, voice: Path, local: bytes, tmp_path: Path) -> None:
@@ -66,7 +69,7 @@ def test_a_pack_of_networks_makes_the_same_film(fleet: TestFleet, published: Pac
     voice, pack = cut_voice(tmp_path / "voice.wav", 1.2), str(published.folder)
     job = fleet.submit(voice, pack=pack)
     report = job.wait(timeout=WAIT)
-    assert job.result() == made_here(voice, tmp_path / "local.webm", pack=pack)
+    assert job.result() == made_here(voice, pack=pack)
     assert report["pack"] == "timeline-studio"
     assert report["frames"]["key_frames"] < report["frames"]["total"] == 6
     assert any("mouth is open" in note for note in report["notes"])
@@ -78,7 +81,7 @@ def chunks_done(worker: Worker, job: Job) -> list[int]:
     return [int(number) for number in re.findall(done, worker.text)]
 
 
-def test_two_workers_share_a_job(fleet: TestFleet, voice: Path, tmp_path: Path) -> None:
+def test_two_workers_share_a_job(fleet: TestFleet, voice: Path) -> None:
     """One is held in its chunk until the other has rendered another."""
     fleet.hold("mid-render:0")
     job = fleet.submit(voice, seed=6, fps=25)
@@ -90,7 +93,7 @@ def test_two_workers_share_a_job(fleet: TestFleet, voice: Path, tmp_path: Path) 
     done = [chunks_done(worker, job) for worker in fleet.workers]
     assert all(done)
     assert sorted(done[0] + done[1]) == [0, 1, 2]
-    assert job.result() == made_here(voice, tmp_path / "local.webm", seed=6, fps=25)
+    assert job.result() == made_here(voice, seed=6, fps=25)
 
 
 def test_models_are_opened_after_the_fork(fleet: TestFleet, voice: Path) -> None:
@@ -143,6 +146,30 @@ def test_messages_are_small_json_without_media(fleet: TestFleet, voice: Path) ->
                     break
     assert len(sizes) >= 8
     assert max(sizes) < 4096
+
+
+class Trap:
+    """Unpickling it makes a folder."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(self.mark),)
+
+
+def test_a_pickled_message_is_not_opened(fleet: TestFleet, voice: Path, tmp_path: Path) -> None:
+    """Who can write to the broker cannot run code on the workers; the message is dropped and holds nobody up."""
+    client, mark = fleet.client(), tmp_path / "opened"
+    assert pickle.loads(pickle.dumps(Trap(tmp_path / "works"))) is None
+    assert (tmp_path / "works").is_dir()
+    for queue, kind in {queue: kind for kind, queue in QUEUES.items()}.items():
+        client.fleet.app.send_task(f"talkreel.{kind}", args=[Trap(mark)], queue=queue, serializer="pickle")
+    job = fleet.submit(voice, seed=15)
+    job.wait(timeout=WAIT)
+    wait_until(lambda: not any(leftovers(fleet).values()), WAIT, str(leftovers(fleet)))
+    assert not mark.exists()
+    assert "Refusing to deserialize" in fleet.logs
 
 
 def test_nothing_is_left_behind(fleet: TestFleet, voice: Path) -> None:

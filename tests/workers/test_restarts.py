@@ -14,12 +14,12 @@ from workers.errors import FleetUnreachableError, JobLostError, JobNotFoundError
 
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 2)
+    return cut_voice(tmp_path_factory.mktemp("voice") / "voice.wav", 1)
 
 
 @pytest.fixture(scope="module")
-def local(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return made_here(voice, tmp_path_factory.mktemp("local") / "film.webm")
+def local(voice: Path) -> bytes:
+    return made_here(voice)
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def local(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return made_here(voice, tmp_path_factory.mktemp("local") / "film.webm")
+def local(voice: Path) -> bytes:
+    return made_here(voice)
 
 
 @pytest.fixture(scope="module")
