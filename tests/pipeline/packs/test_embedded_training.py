@@ -15,9 +15,9 @@ from pipeline.packs.embedded.authoring.visemes import (
     lip_gap,
     nearest_viseme,
 )
-from pipeline.packs.embedded.training.phones import arpabet_class, ipa_class, labels
+from pipeline.packs.embedded.training.phones import UNSURE, arpabet_class, ipa_class, labels
 from pipeline.packs.embedded.training.prosody import pitch
-from pipeline.packs.embedded.training.sounds import music, syllables
+from pipeline.packs.embedded.training.sounds import interrupted, music, rumble, syllables
 from pipeline.packs.embedded.training.targets import (
     closed_frames,
     frame_classes,
@@ -116,6 +116,13 @@ def test_phones_of_espeak_have_their_class(phone: str, name: str) -> None:
     assert CLASSES[kind] == name
 
 
+def test_a_noise_has_no_label_and_no_share() -> None:
+    assert arpabet_class("+NSN+") == UNSURE
+    shares = viseme_shares(said((AA, 20), (UNSURE, 10), (UW, 20)))
+    assert not shares[20:30].any()
+    np.testing.assert_allclose(np.delete(shares, np.s_[20:30], 0).sum(1), 1, atol=1e-5)
+
+
 def test_a_length_mark_has_no_class() -> None:
     assert ipa_class("ː") is None
 
@@ -140,3 +147,15 @@ def test_made_sounds_are_as_long_as_their_labels_and_the_same_for_a_seed() -> No
     np.testing.assert_array_equal(sound, syllables(np.random.default_rng(1))[0])
     assert CLOSED in kinds
     assert np.abs(music(np.random.default_rng(1))).max() <= 0.5
+
+
+def test_what_is_broken_off_stays_so_for_a_while() -> None:
+    random = np.random.default_rng(5)
+    for sound, shortest in ((music(random), 1.5), (rumble(random), 0.3)):
+        loud = [
+            np.abs(interrupted(sound, random, shortest)[: 12 * 16000].reshape(-1, 1600)).max(1) > 0 for _ in range(9)
+        ]
+        assert any(not each.all() for each in loud)
+        edges = [np.flatnonzero(np.diff(np.concatenate([[0], each, [0]]))).reshape(-1, 2) for each in loud]
+        whole = [end - begin for each in edges for begin, end in each if end < 120]
+        assert min(whole) >= 10 * shortest

@@ -19,8 +19,12 @@ from .corpus import Job, make_corpus
 from .life import train_life
 from .speech import train_speech, validate
 
-JOBS = {"espeak": (110, 45), "flite": (80, 26), "syllables": (8, 20), "music": (8, 30), "slt": (2, 25), "ru": (1, 20)}
-"""Group -> jobs, takes in each: about 16 h of espeak-ng and 7 h of flite."""
+JOBS = {"espeak": (96, 45), "flite": (80, 26), "festival": (16, 26), "syllables": (8, 20), "music": (16, 25),
+        "slt": (2, 25), "ru": (1, 20)}  # fmt: skip
+"""Group -> jobs, takes in each: about 13 h of espeak-ng, 8 h of flite, 1.5 h of festival."""
+
+RECORDED = ("aligned", "searched")
+"""Groups that `...training.recordings` makes."""
 
 HELD_OUT = ("slt", "ru")
 
@@ -29,12 +33,13 @@ def main() -> None:
     """Write the weights that the authoring code reads."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--texts", type=Path, required=True, help="what `...training.texts` wrote")
+    parser.add_argument("--recordings", type=Path, required=True, help="folder that `...training.recordings` wrote")
     parser.add_argument("--folder", type=Path, default=Path("/dev/shm/talkreel"), help="where the speech goes")
     parser.add_argument("--output", type=Path, default=WEIGHTS)
     parser.add_argument("--part", type=float, default=1.0, help="of the speech and the steps; small = a trial")
-    parser.add_argument("--speech-steps", type=int, default=5318)
-    parser.add_argument("--speech-seconds", type=float, default=420)
-    parser.add_argument("--life-steps", type=int, default=800)
+    parser.add_argument("--speech-steps", type=int, default=7000)
+    parser.add_argument("--speech-seconds", type=float, default=400)
+    parser.add_argument("--life-steps", type=int, default=2400)
     parser.add_argument("--life-seconds", type=float, default=120)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
@@ -49,6 +54,7 @@ def main() -> None:
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     groups = {name: Takes(arguments.folder, name, device) for name in JOBS}
+    groups |= {name: Takes(arguments.recordings, name, device) for name in RECORDED}
     hours = ", ".join(f"{name} {takes.hours:.2f} h" for name, takes in groups.items())
     print(
         f"speech made in {time.monotonic() - started:.0f} s, {failed} of {len(jobs)} jobs failed: {hours}", flush=True

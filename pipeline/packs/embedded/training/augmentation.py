@@ -33,7 +33,8 @@ class Augmentation:
         audio = audio / (audio.abs().amax(1, keepdim=True) + 1e-5)
         level = audio.square().mean(1, keepdim=True).sqrt() + 3e-3
         count = len(audio)
-        noisy = audio + self._noise(audio) * level * 10 ** (-self.uniform(count, 2, 55) / 20) * self.chance(count, 0.85)
+        noise = self._noise(audio) * level * 10 ** (-self.uniform(count, 2, 55) / 20) * self.chance(count, 0.85)
+        noisy = audio + self._for_a_while(noise)
         others = sum(torch.roll(audio * speech, k, 0) for k in (1, 2, 3))
         noisy = noisy + others * 10 ** (-self.uniform(count, 12, 32) / 20) * self.chance(count, 0.15)
         noisy = torch.where(self.chance(count, 0.1) > 0, noisy.clamp(-0.35, 0.35), noisy)
@@ -60,6 +61,14 @@ class Augmentation:
         frequency = torch.fft.rfftfreq(length, 1 / SAMPLE_RATE, device=self.device)
         noise = torch.fft.irfft(spectrum * ((frequency + 50) / 1000) ** -self.uniform(count, -0.3, 1.3), length)
         return noise / noise.square().mean(1, keepdim=True).sqrt()
+
+    def _for_a_while(self, noise: Tensor) -> Tensor:
+        """Now and then it begins late or stops early."""
+        count, length = noise.shape
+        time = torch.linspace(0, 1, length, device=self.device)[None]
+        begin, seconds = self.uniform(count, -0.5, 0.8), self.uniform(count, 0.05, 0.9)
+        there = ((time > begin) & (time < begin + seconds)).float()
+        return torch.where(self.chance(count, 0.3) > 0, noise * there, noise)
 
     @staticmethod
     def _codec(audio: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..authoring.visemes import CLOSED
+from .phones import UNSURE
 from .targets import FRAME_STEPS, closed_frames
 
 STEP = 160
@@ -23,13 +24,15 @@ class Batch:
     """A batch of stretches of T steps (10 ms), M = T / 4 frames.
 
     `audio` [B, 160 T] clean, peak about 0.6; `labels` [B, T]; `shares` [B, M, 13]; `closed` [B, M] truth;
-    `loudness` [B, M] 0..1; `pitch` [B, M] -1..1; `speech` [B, 1]: 0 = music.
+    `sure` [B, M] 0..1 how much of a frame has a label; `loudness` [B, M] 0..1; `pitch` [B, M] -1..1;
+    `speech` [B, 1]: 0 = music.
     """
 
     audio: Tensor
     labels: Tensor
     shares: Tensor
     closed: Tensor
+    sure: Tensor
     loudness: Tensor
     pitch: Tensor
     speech: Tensor
@@ -102,6 +105,7 @@ def mixed_batch(
         labels=labels,
         shares=shares.view(count, frames, FRAME_STEPS, -1).mean(2),
         closed=closed_frames(torch.nn.functional.pad(cover, (1, 1))),
+        sure=(labels != UNSURE).float().view(count, frames, FRAME_STEPS).mean(2),
         loudness=((decibels - loudest + 30) / 30).clamp(0, 1) * said,
         pitch=pitch.view(count, frames, FRAME_STEPS).mean(2),
         speech=speech,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.signal import resample_poly
 
 from ..authoring.visemes import SILENCE
-from . import flite, sounds
+from . import festival, flite, sounds
 from .espeak import ENGLISH, HELD_OUT_LANGUAGES, Espeak
 from .phones import LABEL_RATE, arpabet_class, ipa_class, labels
 from .prosody import pitch
@@ -62,11 +62,13 @@ class Job:
     takes: int
 
 
-def espeak_speaker(voice: str, chance: random.Random) -> Speaker:
-    """One manner of one voice of espeak-ng."""
+def espeak_speaker(voice: str, chance: random.Random, *, plain: bool = False) -> Speaker:
+    """One manner of one voice of espeak-ng; plain: in its own manner."""
     manner = {"words_a_minute": chance.randint(105, 235), "pitch": chance.randint(5, 95),
               "liveliness": chance.randint(15, 95)}  # fmt: skip
     varied = f"{voice}+{chance.choice(VARIANTS.split())}" if chance.random() < 0.93 else voice
+    if plain:
+        manner, varied = {}, voice
 
     def say(text: str) -> Said:
         engine = Espeak.open()
@@ -89,6 +91,17 @@ def flite_speaker(voice: str, chance: random.Random, file: Path) -> Speaker:
 
     def say(text: str) -> Said:
         samples, rate, phones = flite.say(text, voice, file, stretch=stretch)
+        return to_rate(samples, rate), [(start, arpabet_class(phone)) for start, phone in phones]
+
+    return say
+
+
+def festival_speaker(voice: str, chance: random.Random, file: Path) -> Speaker:
+    """One pace of one voice of festival."""
+    stretch = chance.uniform(0.8, 1.3)
+
+    def say(text: str) -> Said:
+        samples, rate, phones = festival.say(text, voice, file, stretch=stretch)
         return to_rate(samples, rate), [(start, arpabet_class(phone)) for start, phone in phones]
 
     return say
@@ -143,7 +156,9 @@ def _takes(job: Job, texts: Mapping[str, list[str]], folder: Path) -> list[dict[
     result = []
     for _ in range(job.takes):
         if job.group == "music":
-            tune = sounds.music(noise)
+            tuneful = noise.random() < 0.6
+            tune = sounds.music(noise) if tuneful else sounds.rumble(noise)
+            tune = sounds.interrupted(tune, noise, 1.5 if tuneful else 0.3)
             result.append(packed(tune, np.zeros(len(tune) // STEP, np.int8)))
         elif job.group == "syllables":
             result.append(packed(*sounds.syllables(noise)))
@@ -163,6 +178,8 @@ def _speaker(
     if group == "flite":
         voice = chance.choices(list(flite.VOICES), list(flite.VOICES.values()))[0]
         return flite_speaker(voice, chance, file), texts[ENGLISH][:-EVALUATION_SENTENCES]
+    if group == "festival":
+        return festival_speaker(chance.choice(festival.VOICES), chance, file), texts[ENGLISH][:-EVALUATION_SENTENCES]
     if group == flite.HELD_OUT_VOICE:
         return flite_speaker(group, chance, file), texts[ENGLISH][-EVALUATION_SENTENCES:]
     if group in HELD_OUT_LANGUAGES:

@@ -33,12 +33,18 @@ IDLE = {"quiet": 0.75, "speaking": 1.0}
 NOD = -0.6
 """Units of 2 degrees of a whole nod."""
 
+BLINKING = 1.0
+"""How readily eyes blink."""
+
 BATCH, PEAK_RATE, WARM_UP = 384, 1.5e-3, 0.05
 DROPPED = 0.15
 """Part of the examples without sound, for guidance."""
 
 AT_REST = 0.2
 """Part that begins with the portrait at rest."""
+
+POOL = 4
+"""Batches whose lives are drawn at once: the rules go frame by frame."""
 
 
 def bells(impulses: Tensor, seconds: float, delay: float = 0.0) -> Tensor:
@@ -98,7 +104,7 @@ class Rules:
         chance = torch.rand(count, frames, device=self.device)
         born = []
         for j in range(frames):
-            hazard = (0.24 + 0.12 * (since - 4).clamp(min=0)) / FPS + 0.5 * ends[:, j]
+            hazard = BLINKING * ((0.24 + 0.12 * (since - 4).clamp(min=0)) / FPS + 0.5 * ends[:, j])
             hazard = torch.where(since < 0.9, torch.zeros_like(hazard), hazard)
             if j < MARGIN + PREVIOUS:
                 hazard = hazard * (1 - rest[:, 0])
@@ -185,6 +191,22 @@ def predict(network: Life, prior: Prior, noisy: Tensor, previous: Tensor, condit
     return mean + prior.correction(network(both, conditions, kept)[:, :, PREVIOUS:])
 
 
+def _lives(groups: Mapping[str, Takes], rules: Rules, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Lives [POOL B, 10, 110] that the rules draw for stretches of speech, and the conditions [POOL B, 4, 110]."""
+    parts = {"espeak": POOL * BATCH // 2, "flite": POOL * BATCH // 2}
+    batch = mixed_batch(groups, parts, 4 * (LENGTH + 2 * MARGIN), 0.1)
+    speech = (batch.labels != 0).float().unflatten(1, (-1, 4)).mean(2)
+    rest = (torch.rand(len(speech), 1, device=device) < AT_REST).float()
+    clean = rules.draw(batch.loudness, batch.pitch, speech, rest)
+    used = slice(MARGIN, MARGIN + LENGTH)
+    conditions = torch.stack([batch.loudness, batch.pitch, speech, torch.ones_like(speech)], 1)[:, :, used]
+    conditions[:, :3] += 0.04 * torch.randn_like(conditions[:, :3])
+    conditions[:, :, :PREVIOUS] *= 1 - rest[:, :, None]
+    conditions *= (torch.rand(len(speech), 1, 1, device=device) > DROPPED).float()
+    order = torch.randperm(len(speech), device=device)
+    return clean[order], conditions[order]
+
+
 def train_life(groups: Mapping[str, Takes], steps: int, seconds: float, device: torch.device) -> Life:
     """So many steps, or as many as are done in so many seconds."""
     torch.manual_seed(2)
@@ -192,7 +214,7 @@ def train_life(groups: Mapping[str, Takes], steps: int, seconds: float, device: 
     average = [p.detach().clone() for p in network.parameters()]
     optimiser = torch.optim.AdamW(network.parameters(), PEAK_RATE, weight_decay=0.01, betas=(0.9, 0.98))
     scale = torch.tensor([0.7, 0.8, 0.45, 0.06, 0.04, 0.04, 1.0, 1.0, 0.8, 0.35], device=device)[:, None]
-    parts = {"espeak": BATCH // 2, "flite": BATCH // 2}
+    pool: list[tuple[Tensor, ...]] = []
     started, step = time.monotonic(), 0
     while True:
         done = max(step / steps, (time.monotonic() - started) / seconds)
@@ -201,15 +223,9 @@ def train_life(groups: Mapping[str, Takes], steps: int, seconds: float, device: 
         for group in optimiser.param_groups:
             group["lr"] = PEAK_RATE * min(1.0, done / WARM_UP + 0.01) * (0.5 + 0.5 * math.cos(math.pi * done)) + 1e-6
         with torch.no_grad():
-            batch = mixed_batch(groups, parts, 4 * (LENGTH + 2 * MARGIN), 0.1)
-            speech = (batch.labels != 0).float().unflatten(1, (-1, 4)).mean(2)
-            rest = (torch.rand(len(speech), 1, device=device) < AT_REST).float()
-            clean = rules.draw(batch.loudness, batch.pitch, speech, rest)
-            used = slice(MARGIN, MARGIN + LENGTH)
-            conditions = torch.stack([batch.loudness, batch.pitch, speech, torch.ones_like(speech)], 1)[:, :, used]
-            conditions[:, :3] += 0.04 * torch.randn_like(conditions[:, :3])
-            conditions[:, :, :PREVIOUS] *= 1 - rest[:, :, None]
-            conditions *= (torch.rand(len(speech), 1, 1, device=device) > DROPPED).float()
+            if step % POOL == 0:
+                pool = [table.chunk(POOL) for table in _lives(groups, rules, device)]
+            clean, conditions = (tables[step % POOL] for tables in pool)
             previous, clean = clean[:, :, :PREVIOUS], clean[:, :, PREVIOUS:]
             when = torch.rand(len(clean), device=device)
             kept = torch.cos((when + 0.008) / 1.008 * math.pi / 2).square().clamp(1e-5, 0.9999)

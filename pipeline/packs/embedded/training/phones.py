@@ -13,7 +13,7 @@ LABEL_RATE = 100
 """Labels a second."""
 
 _ARPABET = {
-    "silence": "pau sil ssil h# +spn+ +nsn+",
+    "silence": "pau sil ssil h#",
     "p b m": "p b m em",
     "f v": "f v",
     "th": "th dh",
@@ -28,6 +28,12 @@ _ARPABET = {
     "uw": "uw uh w",
 }
 _ARPABET_CLASS = {phone: CLASSES.index(name) for name, phones in _ARPABET.items() for phone in phones.split()}
+
+UNSURE = -1
+"""Label of a sound of which nobody knows what it is; nothing is learned of it."""
+
+_NOISES = ("+spn+", "+nsn+")
+"""What pocketsphinx calls sounds that it takes for noise."""
 
 _IPA = {
     "p b m": "pbmβʙɓɸ",
@@ -49,11 +55,12 @@ _AFFRICATES = ("tʃ", "dʒ", "ts", "dz", "tɕ", "dʑ", "tʂ", "dʐ", "ʈʂ", "ɖ
 
 
 def arpabet_class(phone: str) -> int:
-    """Class of a phone of CMUdict or flite, with or without a stress digit.
+    """Class of a phone of CMUdict or flite, with or without a stress digit; UNSURE for a noise.
 
     Raises KeyError: not such a phone.
     """
-    return _ARPABET_CLASS[phone.lower().rstrip("0123456789")]
+    phone = phone.lower().rstrip("0123456789")
+    return UNSURE if phone in _NOISES else _ARPABET_CLASS[phone]
 
 
 def ipa_class(phone: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Sounds made by formula: music, to which the mouth stays still, and bare syllables.
+"""Sounds made by formula: music and rumbles, to which the mouth stays still, and bare syllables.
 
 A syllable is one vowel of a simple voice by itself or beside a murmur, a pause or a hiss. No synthesiser
 says such, and a mouth should move for them all the same.
@@ -116,3 +116,44 @@ def music(random: np.random.Generator) -> Floats:
             noise = noise if i % 2 else np.convolve(noise, np.ones(40) / 12, "same")
             total[begin : begin + count] += noise[: len(total) - begin]
     return 0.5 * total / (np.abs(total).max() + 1e-9)
+
+
+def rumble(random: np.random.Generator) -> Floats:
+    """12 s of wind, engines or a crowd far away: noise of a colour that swells and ebbs, and knocks: [n]."""
+    count = 12 * SAMPLE_RATE
+    frequency = np.fft.rfftfreq(count, 1 / SAMPLE_RATE)
+    colour = ((frequency + 30) / 1000) ** -random.uniform(0.3, 2.0) * (frequency > random.uniform(10, 80))
+    if random.random() < 0.5:
+        centre = np.exp(random.uniform(np.log(80), np.log(3000)))
+        colour /= np.hypot(1, (frequency - centre) / (centre * random.uniform(0.1, 1.5)))
+    total = np.fft.irfft(np.fft.rfft(random.standard_normal(count)) * colour, count)
+    points = np.arange(0, 12.5, random.uniform(0.1, 1.5))
+    swell = np.interp(np.arange(count) / SAMPLE_RATE, points, random.uniform(-12, 0, len(points)))
+    total *= 10 ** (swell * random.uniform(0, 2) / 20)
+    total /= np.abs(total).max() + 1e-9
+    for start in random.uniform(0, 11.5, random.poisson(3)):
+        begin, length = round(start * SAMPLE_RATE), round(random.uniform(0.02, 0.3) * SAMPLE_RATE)
+        knock = random.standard_normal(length) * np.exp(-6 * np.arange(length) / length)
+        total[begin : begin + length] += knock * random.uniform(0.1, 0.5)
+    return 0.5 * total / (np.abs(total).max() + 1e-9)
+
+
+def interrupted(samples: Floats, random: np.random.Generator, shortest: float) -> Floats:
+    """The same, or, mostly, broken off and begun again: what stops before a window ends is no speech either.
+
+    shortest: seconds. A single note is a vowel for all that anybody could hear.
+    """
+    if random.random() < 0.3:
+        return samples
+    gain = np.zeros(len(samples))
+    at = 0 if random.random() < 0.6 else round(random.uniform(0.2, 4) * SAMPLE_RATE)
+    while at < len(samples):
+        length = round(np.exp(random.uniform(np.log(shortest), np.log(9))) * SAMPLE_RATE)
+        fade = min(round(np.exp(random.uniform(np.log(0.002), np.log(0.8))) * SAMPLE_RATE), length // 2)
+        piece = np.ones(length)
+        piece[length - fade :] = np.linspace(1, 0, fade)
+        begin = min(round(random.uniform(0.001, 0.1) * SAMPLE_RATE), length // 2)
+        piece[:begin] = np.linspace(0, 1, begin)
+        gain[at : at + length] = piece[: len(samples) - at]
+        at += length + round(random.uniform(0.3, 5) * SAMPLE_RATE)
+    return samples * gain

@@ -11,22 +11,30 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..authoring.architecture import LOUDNESS, PITCH
-from ..authoring.visemes import CLOSED
+from ..authoring.visemes import CLASSES, CLOSED
 from .augmentation import Augmentation
 from .batches import Batch, Takes, mixed_batch
 from .front_end import FrontEnd
 from .networks import Encoder, Lips
+from .phones import UNSURE
 
 WINDOWS, WINDOW_STEPS, WINDOW_FRAMES, PREVIOUS = 2, 400, 100, 10
-SHARES = {"espeak": 0.42, "flite": 0.48, "syllables": 0.05, "music": 0.05}
+SHARES = {"espeak": 0.24, "flite": 0.27, "festival": 0.07, "aligned": 0.1, "searched": 0.19, "syllables": 0.07,
+          "music": 0.06}  # fmt: skip
 """What a batch is made of."""
 
 BATCH = 64
 WARP = 0.2
 PEAK_RATE, WARM_UP, WEIGHT_DECAY, CLIP, AVERAGING = 1.6e-3, 0.05, 0.02, 1.0, 0.9995
 SMOOTHING = 0.05
+RARE = {"th": 1.8, "uw": 1.4, "f v": 1.2}
+"""Rare sounds weigh so much more than the others, or they would be taken for their neighbours."""
+
 CLOSED_WEIGHT = 3.0
 """A missed closure counts so much more than a false one."""
+
+EDGE_FRAMES, EDGE_WEIGHT = 6, 2.0
+"""The first and last frames of a window lack what is beside them; they weigh so much more."""
 
 REPORT_EVERY = 500
 
@@ -54,13 +62,20 @@ def losses(outputs: tuple[Tensor, Tensor, Tensor], batch: Batch) -> dict[str, Te
     logits, features, lips = (table.float() for table in outputs)
     labels = batch.labels.view(len(logits), -1)
     shares = batch.shares.reshape(len(lips), WINDOW_FRAMES, -1).transpose(1, 2)
-    halves = [F.cross_entropy(logits, labels[:, part::2], label_smoothing=SMOOTHING) for part in (0, 1)]
-    weight = torch.tensor(CLOSED_WEIGHT, device=lips.device)
+    rare = torch.tensor([RARE.get(name, 1.0) for name in CLASSES], device=lips.device)
+    halves = [F.cross_entropy(logits, labels[:, part::2].long(), rare, ignore_index=UNSURE, label_smoothing=SMOOTHING)
+              for part in (0, 1)]  # fmt: skip
+    weight = torch.ones(WINDOW_FRAMES, device=lips.device)
+    weight[:EDGE_FRAMES] = weight[-EDGE_FRAMES:] = EDGE_WEIGHT
+    weight = weight * batch.sure.view(len(lips), -1) / weight.mean()
+    missed = torch.tensor(CLOSED_WEIGHT, device=lips.device)
     closed = batch.closed.view(len(lips), -1).float()
+    shut = F.binary_cross_entropy_with_logits(lips[:, -1], closed, pos_weight=missed, reduction="none")
+    visemes = -(shares * rare[:, None] * F.log_softmax(lips[:, :-1], 1)).sum(1)
     return {
         "classes": (halves[0] + halves[1]) / 2,
-        "visemes": F.cross_entropy(lips[:, :-1], shares),
-        "closed": 0.5 * F.binary_cross_entropy_with_logits(lips[:, -1], closed, pos_weight=weight),
+        "visemes": (visemes * weight).mean(),
+        "closed": 0.5 * (shut * weight).mean(),
         "loudness": 2 * F.mse_loss(features[:, LOUDNESS], batch.loudness.view(len(lips), -1)),
         "pitch": F.mse_loss(features[:, PITCH], batch.pitch.view(len(lips), -1)),
     }
@@ -82,7 +97,7 @@ def train_speech(groups: Mapping[str, Takes], steps: int, seconds: float, device
     average = [p.detach().clone() for p in networks.parameters()]
     optimiser = torch.optim.AdamW(networks.parameters(), PEAK_RATE, weight_decay=WEIGHT_DECAY, betas=(0.9, 0.98))
     front, change = FrontEnd(device), Augmentation(device)
-    parts = {name: max(1, round(share * BATCH)) for name, share in SHARES.items()}
+    parts = {name: max(1, round(share * BATCH)) for name, share in SHARES.items() if name in groups}
     started, step = time.monotonic(), 0
     while True:
         done = max(step / steps, (time.monotonic() - started) / seconds)

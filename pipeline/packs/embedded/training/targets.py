@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..authoring.visemes import CLASSES, CLOSED
+from .phones import UNSURE
 
 FRAME_STEPS = 4
 """Labels of 10 ms in a frame of 25 fps."""
@@ -33,8 +34,9 @@ _REACH = 25
 
 
 def viseme_shares(labels: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-    """[N] classes in steps of 10 ms -> [N, 13] shares of the visemes, each row sums to 1."""
-    said = np.eye(len(CLASSES), dtype=np.float32)[labels]
+    """[N] classes in steps of 10 ms -> [N, 13] shares of the visemes, each row sums to 1; to 0 where it is UNSURE."""
+    sure = np.asarray(labels) != UNSURE
+    said = np.eye(len(CLASSES), dtype=np.float32)[labels] * sure[:, None]
     ahead = np.exp(-10 / np.array([ANTICIPATION_MS.get(c, OTHERWISE_MS) for c in CLASSES], np.float32))
     behind = np.exp(-10 / np.array([CARRY_OVER_MS.get(c, OTHERWISE_MS) for c in CLASSES], np.float32))
     hold = said.copy()
@@ -42,8 +44,8 @@ def viseme_shares(labels: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         np.maximum(hold[:-k], said[k:] * ahead**k, out=hold[:-k])
         np.maximum(hold[k:], said[:-k] * behind**k, out=hold[k:])
     hold *= np.array([STRENGTH[c] for c in CLASSES], np.float32)
-    hold /= hold.sum(1, keepdims=True)
-    return OWN_SHARE * said + (1 - OWN_SHARE) * hold
+    hold /= hold.sum(1, keepdims=True) + 1e-20
+    return np.asarray((OWN_SHARE * said + (1 - OWN_SHARE) * hold) * sure[:, None])
 
 
 def closed_frames(cover: Any) -> Any:
