@@ -57,7 +57,9 @@ class ModelSpec:
     name (for instance "float32"), for a second try after a bad frame. `parallel`: what a machine's cores
     share out, "operators" within a run, or "runs" (several at a time, one thread each: faster for a model of
     many small operators, at the cost of so many times its memory). `memory_bytes`: what one session of it is
-    predicted to add to a process on the CPU, a run at a time; None where the manifest does not say."""
+    predicted to add to a process on the CPU, a run at a time; None where the manifest does not say. `rewritten`: whether
+    the runtime rewrites the graph as it opens it, which for a large graph that runs once a portrait takes longer than
+    it saves."""
 
     file: str
     inputs: Mapping[str, Tensor]
@@ -65,6 +67,7 @@ class ModelSpec:
     variants: Mapping[str, str]
     parallel: str = "operators"
     memory_bytes: int | None = None
+    rewritten: bool = True
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,7 @@ def parse_manifest(root: Section) -> Manifest:
                 {k: str(v) for k, v in s.section("variants").data.items()} if "variants" in s else {},
                 s.choice("parallel", "operators", "runs") if "parallel" in s else "operators",
                 s.size("memory_bytes") if "memory_bytes" in s else None,
+                s.flag("rewritten") if "rewritten" in s else True,
             ),
         ),
         presets=_each(root, "presets", lambda s: Preset(s.integer("size"), s.text("generator")))

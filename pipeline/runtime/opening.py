@@ -99,6 +99,8 @@ def _session(
     settings.intra_op_num_threads = 1 if spec.parallel == "runs" else options.thread_count
     settings.inter_op_num_threads = 1
     settings.log_severity_level = 4  # what fails is raised and said by us
+    if not spec.rewritten:
+        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     ARENA.share(settings)
     # Threads that spin between runs would take the cores of the encoder and of other workers.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -35,7 +35,9 @@ def test_the_manifest_s_figure_counts_once_a_run_side_by_side() -> None:
     assert spec.parallel == "runs"
     assert predict(pack, spec, RuntimeOptions(threads=3)).bytes == 3 * spec.memory_bytes
     assert predict(pack, spec, RuntimeOptions(threads=3)).source == "manifest"
-    assert predict(pack, pack.manifest.model("appearance"), RuntimeOptions(threads=3)).bytes == 256 * MIB
+    appearance = pack.manifest.model("appearance")
+    assert appearance.parallel == "operators"
+    assert predict(pack, appearance, RuntimeOptions(threads=3)).bytes == appearance.memory_bytes
 
 
 def test_without_a_figure_a_small_graph_counts_its_weights_and_a_large_one_is_looked_into(small: Pack) -> None:
@@ -52,7 +54,9 @@ def test_the_largest_model_decides(rungs: str, on_host: bool) -> None:
     pack = open_pack()
     needed, _ = memory_needed(pack, "quality", RuntimeOptions(threads=1, providers=parse_rungs(rungs)))
     largest = max(entry.stat().st_size for entry in pack.folder.glob("*.onnx"))
-    assert needed == memory.PROCESS + memory.RUNTIME + (256 * MIB if on_host else largest)
+    appearance = pack.manifest.model("appearance").memory_bytes
+    assert appearance is not None
+    assert needed == memory.PROCESS + memory.RUNTIME + (appearance if on_host else largest)
 
 
 def test_what_does_not_fit_is_refused_with_figures(tmp_path: Path) -> None:
