@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 from pipeline.packs.embedded.authoring.anatomy import (
@@ -15,6 +16,8 @@ from pipeline.packs.embedded.authoring.anatomy import (
     UPPER_INNER,
 )  # fmt: skip
 from pipeline.packs.embedded.authoring.mouth_units import SHAPES, mouth_units, undone_smile
+from pipeline.packs.embedded.authoring.own_mouth import bite_line
+from pipeline.packs.embedded.authoring.writer import Graph
 from tests.faces.acting import FACES, Actor, Pose, in_pixels, open_studio
 
 UPPER, LOWER = UPPER_INNER[4], LOWER_INNER[4]
@@ -68,3 +71,32 @@ def test_opening_by_degrees_changes_the_picture_by_degrees(anna: Actor) -> None:
     steps = [np.abs(b[window].astype(float) - a[window]).mean() for a, b in pairwise(frames)]
     assert min(steps) > 0
     assert max(steps) < 2 * float(np.median(steps))
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "two_rows"), [(0.8, 0.4, 1.0), (0.8, 0.0, 0.0), (0.6, 0.7, 0.0), (0.0, 0.8, 0.0)]
+)
+def test_two_rows_are_parted_by_a_dark_line_below_the_brighter(upper: float, lower: float, two_rows: float) -> None:
+    depth = np.linspace(0, 1, 40, dtype=np.float32)[:, None] * np.ones((1, 30), np.float32)
+    g = Graph("bite")
+    bright = g.input("bright", [40, 30])
+    line, clear = bite_line(g, bright, g.constant(depth), g.constant(np.ones_like(depth)))
+    g.output("line", line.reshape(1), [1])
+    g.output("clear", clear.reshape(1), [1])
+    session = ort.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    shown = np.where(depth < 0.5, upper, np.where(depth > 0.7, lower, 0)).astype(np.float32)
+    (found,), (certain,) = session.run(None, {"bright": shown})
+    assert certain == pytest.approx(two_rows, abs=0.01)
+    if two_rows:
+        assert found == pytest.approx(0.6, abs=0.06)
+
+
+def test_no_teeth_hang_in_the_middle_of_a_mouth_opened_wider() -> None:
+    lina = Actor.open(FACES / "lina.jpg", open_studio())  # shows both her rows, a dark gap between them
+    pose = Pose({"jawOpen": 0.5})
+    (keypoints,), (frame,) = lina.keypoints([pose]), lina.act(pose)
+    points = in_pixels(keypoints)
+    x, top, bottom = int(points[UPPER, 0]), int(points[UPPER, 1]), int(points[LOWER, 1])
+    column = frame[top:bottom, x - 8 : x + 9].astype(float).mean((1, 2))
+    assert bottom - top > 25
+    assert column[int(len(column) * 0.3) : int(len(column) * 0.6)].max() < 0.5 * column[: len(column) // 4].max()

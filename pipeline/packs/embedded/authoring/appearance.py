@@ -44,7 +44,7 @@ TENSORS: dict[str, Tensor] = {
     "jaw_color": Tensor([1, 3, SLITS.height, SLITS.width], Stored.COLOUR),
     "jaw_edge": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
     "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.COLOUR),
-    "cavity_layer": Tensor([1, 4, MOUTH.height, MOUTH.width], Stored.COLOUR),
+    "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON], Stored.WEIGHT),
     "head_weights": Tensor([SLITS.nodes(), OF_HEAD], Stored.WEIGHT),
     "jaw_weights": Tensor([SLITS.nodes(), OF_JAW], Stored.WEIGHT),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from .anatomy import EYES, LOWER_INNER, MOUTH_CORNERS, POINTS, UPPER_INNER
+from .anatomy import EYES, LIP_MIDDLE, LOWER_INNER, MOUTH_CORNERS, POINTS, UPPER_INNER
 from .appearance import DENSE, TENSORS
 from .edges import as_distance, beyond, light, parted
 from .eye_patches import EyePatches
@@ -42,6 +42,9 @@ INSIDE = Window(top=20, left=24, height=112, width=144)
 
 PUCKERED = np.array([0.58, 0.48, 0.45], np.float32).reshape(1, 3, 1, 1)
 """Light between the most puckered lips, to that between spread ones, RGB."""
+
+OPENED = (1.15, 1.7)
+"""Gap between the lips, to the portrait's own, over which the drawn cavity takes the place of the portrait's."""
 
 WIDEST_SQUEEZE = 0.2
 """Smallest determinant of the mouth's affine motion that is inverted as it is."""
@@ -98,7 +101,8 @@ class Generator:
         below_upper = as_distance(self._linear(lip, above, self.slits.height) * (1 / 255))
         apart = parted(below_upper, above_lower)
         seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
-        inside = self._inside_mouth(moves, mouth, seen * uncovered) * self._between_lips(source, driving)
+        opening, like_photo = seen * uncovered, self._like_photo(source, driving)
+        inside = self._inside_mouth(moves, mouth, opening, like_photo) * self._between_lips(source, driving)
         below = colour + self._widen((inside - self._narrow(colour)) * self._narrow(seen))
         changes = [self._put((below - self._cut(head_there, mouth)) * uncovered, mouth)]
 
@@ -181,15 +185,28 @@ class Generator:
         """[1, h, w, 2] the source positions that GridSample wants."""
         return back.transpose(0, 2, 3, 1) + centres(self.g, window.over(self.shrink))
 
-    def _inside_mouth(self, moves: Value, patch: Patch, opening: Value) -> Value:
+    def _like_photo(self, source: Value, driving: Value) -> Value:
+        """[] 1 while the lips are hardly further apart than in the portrait, 0 from OPENED[1] times its gap on.
+
+        What the portrait shows low between its lips, dark gaps above all, means nothing in a mouth opened wider.
+        """
+        upper, lower = UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE]
+        lips = [points[lower] - points[upper] for points in (driving, source)]
+        gap, before = ((apart * apart).sum(0).sqrt() for apart in lips)
+        begin, end = OPENED
+        return 1 - self.g.smoothstep((gap / (before + 2 / SIZE) - begin) / (end - begin))
+
+    def _inside_mouth(self, moves: Value, patch: Patch, opening: Value, like_photo: Value) -> Value:
         """[1, 3, h, w] in INSIDE the upper teeth over the cavity, what is drawn in the light through the opening."""
-        window = INSIDE.over(self.shrink)
+        g, window = self.g, INSIDE.over(self.shrink)
         part = Patch(window.height, window.width, patch.start + np.array([window.top, window.left]))
         height = MOUTH.height // self.shrink
         teeth = self._linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, part), height)
         cavity = self._linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, part), height)
+        own = cavity[:, 6:7] * like_photo
+        cavity = g.concat([self._over(cavity[:, 0:3], cavity[:, 3:6], own * (1 / 255)), own], axis=1)
         layers = self._over(cavity, teeth[:, 0:4], teeth[:, 4:5] * (1 / 255))
-        lit = light(self.g, self._narrow(opening), window.height, window.width, self.shrink)
+        lit = light(g, self._narrow(opening), window.height, window.width, self.shrink)
         return layers[:, 0:3] * (lit + (1 - lit) * (layers[:, 3:4] * (1 / 255)))
 
     def _narrow(self, image: Value) -> Value:

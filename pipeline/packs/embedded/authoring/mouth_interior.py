@@ -33,7 +33,7 @@ class Interior:
     teeth: Value
     """[1, 5, MOUTH] colour of the upper teeth, share of it that is lit already (own), and coverage."""
     cavity: Value
-    """[1, 4, MOUTH] colour of cavity, tongue and lower teeth, and share of it that is lit already."""
+    """[1, 7, MOUTH] colour of cavity, tongue and lower teeth as drawn and as the portrait's own; the own's coverage."""
 
 
 def _over(below: Value, above: Value, alpha: Value) -> Value:
@@ -80,7 +80,7 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
     of_teeth, of_cavity = own.use * g.maximum(own.inside, own.has_teeth), own.use * own.rest
     return Interior(
         teeth=_layer(g, _over(teeth, own.color, of_teeth), of_teeth, alpha),
-        cavity=_layer(g, _over(cavity, own.color, of_cavity), of_cavity),
+        cavity=g.concat([cavity, own.color, of_cavity.unsqueeze(0)], axis=0).unsqueeze(0),
     )
 
 

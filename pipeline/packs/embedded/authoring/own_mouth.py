@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .layers import crop
 from .regions import MouthRegion
 from .sampling import sample
 from .tone import Tone
 from .windows import MOUTH
 from .writer import Graph, Value
+
+BITE_DEPTHS = np.linspace(0.1, 0.9, 9).astype(np.float32).reshape(9, 1, 1)
+"""Where between the lips the dark line is looked for that parts upper teeth from lower ones: 0 upper lip, 1 lower."""
+
+
+def bite_line(g: Graph, bright: Value, depth: Value, middle: Value) -> tuple[Value, Value]:
+    """Depth of the dark line between two rows of teeth, and 0..1 how clearly there are two.
+
+    `bright` [h, w]: what looks like teeth, `depth` [h, w]: 0..1 between the lips, `middle` [h, w]: 1 where to look.
+    """
+    off = (depth.unsqueeze(0) - BITE_DEPTHS) / 0.07
+    weight = (-(off * off)).exp() * middle.unsqueeze(0)
+    rows = (weight * bright.unsqueeze(0)).sum(1, 2) / (weight.sum(1, 2) + 0.05)
+    last = len(BITE_DEPTHS) - 1
+    above = g.concat([rows[:i].max(0).reshape(1) for i in range(2, last)], axis=0)
+    below = g.concat([rows[i + 1 :].max(0).reshape(1) for i in range(2, last)], axis=0)
+    valley = (g.minimum(above, below) - rows[2:last]) / (rows.max(0) + 0.05)
+    share = ((valley - valley.max(0)) * 40).exp()
+    share = share / share.sum(0)
+    line = (share * BITE_DEPTHS[2:-1, 0, 0]).sum(0)
+    # Upper teeth stand further forwards, in more light. If the lower row is as bright, it may as well be they, below
+    # the shadow of the lip.
+    ratio = (share * above).sum(0) / ((share * below).sum(0) + 0.01)
+    return line, g.smoothstep((valley.max(0) - 0.04) / 0.07) * g.smoothstep((ratio - 1.1) / 0.3)
 
 
 class OwnMouth:
@@ -32,16 +58,21 @@ class OwnMouth:
         # In a mouth wide open, what is bright in the lower half is the tongue or the lower teeth.
         depth = (v - self.upper) / gap.clip(1, None)
         bright = bright * (1 - step((depth - 0.45) / 0.2) * step((opening - 0.25) / 0.1))
+        # Where a dark line parts two rows, the lower one goes with the jaw.
+        central = self.inside * (1 - step(((u - mouth.middle).abs() / width - 0.22) / 0.1))
+        shown = (self.inside * bright).sum(0, 1) / (self.inside.sum(0, 1) + 1)
+        line, two_rows = bite_line(g, bright * (here.mean(0) / tone.brightness).clip(0, 1), depth, central)
+        lower_row = step((depth - line) / 0.12 + 0.5) * two_rows * bright
+        bright = bright - lower_row
         self.teeth = self.inside * bright
         """[h, w] coverage of the upper teeth."""
-        shown = self.teeth.sum(0, 1) / (self.inside.sum(0, 1) + 1)
         self.shows_teeth = step((shown - 0.05) / 0.1)
         """1 if teeth are seen at all."""
         self.has_teeth = step((shown - 0.45) / 0.1) * (1 - step((opening - 0.4) / 0.1))
         """1 if teeth fill the opening, so that they may be carried on under the upper lip."""
         # Beside teeth that fill the opening, and between lips that part a little, only the dark is of use; the rest
         # there is lip.
-        dark = 1 - step((here.mean(0) - tone.brightness * 0.16) / 0.12)
+        dark = g.maximum(1 - step((here.mean(0) - tone.brightness * 0.16) / 0.12), lower_row)
         self.rest = (
             self.inside
             * ((1 - bright) * 2).clip(0, 1)
