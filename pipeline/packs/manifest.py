@@ -57,9 +57,9 @@ class ModelSpec:
     name (for instance "float32"), for a second try after a bad frame. `parallel`: what a machine's cores
     share out, "operators" within a run, or "runs" (several at a time, one thread each: faster for a model of
     many small operators, at the cost of so many times its memory). `memory_bytes`: what one session of it is
-    predicted to add to a process on the CPU, a run at a time; None where the manifest does not say. `rewritten`: whether
-    the runtime rewrites the graph as it opens it, which for a large graph that runs once a portrait takes longer than
-    it saves."""
+    predicted to add to a process on the CPU, a run at a time; None where the manifest does not say. `rewritten`:
+    whether the runtime rewrites the graph as it opens it, which for a large graph that runs once a portrait takes
+    longer than it saves."""
 
     file: str
     inputs: Mapping[str, Tensor]
