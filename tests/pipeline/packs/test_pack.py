@@ -64,7 +64,7 @@ def test_the_embedded_pack_is_small() -> None:
 def test_every_spec_reads_the_embedded_pack() -> None:
     pack = open_pack()
     speech, layout = SpeechSpec.read(pack), MotionLayout.read(pack)
-    assert speech.steps == 20
+    assert speech.steps == 12
     assert speech.window_samples == 64000
     assert speech.start_motion.shape == (10, speech.motion_size)
     assert layout.expression.stop - layout.expression.start == 52
@@ -122,7 +122,7 @@ def test_missing_file_is_named(copy: Path) -> None:
 
 def test_short_file_is_named(copy: Path) -> None:
     (copy / "schedule.bin").write_bytes(b"\0" * 100)
-    with pytest.raises(PackError, match=r"schedule\.bin has 100 bytes instead of 168"):
+    with pytest.raises(PackError, match=r"schedule\.bin has 100 bytes instead of 104"):
         Pack.open(copy)
 
 

@@ -21,6 +21,7 @@ from .anatomy import (
     MOUTH_CORNERS,
     NEUTRAL,
     OUTER_MOUTH_CORNERS,
+    RIGID,
     UNIT_OFFSETS,
     UNITS,
     UPPER_INNER,
@@ -99,6 +100,7 @@ def _reshaped(unit: Floats, shape: LipShape) -> Floats:
     for point in range(MESH_POINTS):
         if point in wanted:
             result[point, :2] = wanted[point]
+        if point in wanted or point in RIGID:  # which tell how the head moves
             continue
         x, y = places[point]
         near = {lip: 1 / ((x - places[lip][0]) ** 2 + (y - places[lip][1]) ** 2 + 0.03**2) ** 2 for lip in change}
