@@ -95,9 +95,31 @@ def _constant_bytes(value: ir.Value) -> int:
     return 0 if value.const_value is None else value.const_value.nbytes
 
 
+SAMPLE_PLAN = 56
+"""Bytes a point of what a bilinear GridSample with zeros around keeps of its four neighbours (ONNX Runtime 1.32,
+measured: tests/pipeline/graphs/test_memory.py)."""
+
+
 def _workspace(node: ir.Node, threads: int) -> int:
-    """Scratch of a convolution that is not blocked (MlasConvPrepare): the whole unfolded input, or a piece a thread."""
-    if node.domain == NCHWC or node.op_type not in ("Conv", "FusedConv") or node.inputs[1] is None:
+    """Scratch of a kernel while it runs, outside of the arena."""
+    if node.op_type == "GridSample":
+        return _sample_plan(node)
+    if node.domain != NCHWC and node.op_type in ("Conv", "FusedConv"):
+        return _unfolded(node, threads)
+    return 0
+
+
+def _sample_plan(node: ir.Node) -> int:
+    made = known_shape(node.outputs[0])
+    mode, around = node.attributes.get_string("mode", "linear"), node.attributes.get_string("padding_mode", "zeros")
+    if made is None or len(made) != 4 or mode not in ("linear", "bilinear") or around != "zeros":
+        return 0
+    return SAMPLE_PLAN * math.prod(made[2:])
+
+
+def _unfolded(node: ir.Node, threads: int) -> int:
+    """Of a convolution that is not blocked (MlasConvPrepare): the whole unfolded input, or a piece a thread."""
+    if node.inputs[1] is None:
         return 0
     weight, made = known_shape(node.inputs[1]), known_shape(node.outputs[0])
     if weight is None or made is None:

@@ -49,10 +49,10 @@ class Inputs:
     seed: int = 0
     kinds: Sequence[str] = ()
     """Some of the scheme's; none for all."""
-    few: bool = False
-    """Of those only the scheme's telling ones."""
     files: Sequence[Path] = ()
     """.npz files, instead of a scheme."""
+    few: bool = False
+    """Of the scheme's kinds only the telling ones."""
 
     def make(
         self, ports: Signature, *, frames: int = 1, batched: Set[str] = frozenset()
