@@ -34,23 +34,13 @@ from pipeline.packs.embedded.authoring.writer import Graph
 from pipeline.packs.pack import Pack
 from pipeline.runtime.ladder import Ladder
 from pipeline.runtime.options import RuntimeOptions
+from tests.faces.measures.judging import JUDGED_POINTS, SCORES
 
 ROOT = Path(__file__).parents[3]
 PACK = ROOT / "pipeline" / "packs" / "embedded"
 GRAPHS = ["portrait.onnx", "appearance.onnx", "generator_256.onnx", "generator_512.onnx"]
 F32 = NDArray[np.float32]
 U8 = NDArray[np.uint8]
-
-# The judge's input landmarks and its scores, in its own order (tongueOut is not among them).
-JUDGED_POINTS = [
-    0, 1, 4, 5, 6, 7, 8, 10, 13, 14, 17, 21, 33, 37, 39, 40, 46, 52, 53, 54, 55, 58, 61, 63, 65, 66, 67, 70, 78,
-    80, 81, 82, 84, 87, 88, 91, 93, 95, 103, 105, 107, 109, 127, 132, 133, 136, 144, 145, 146, 148, 149, 150, 152,
-    153, 154, 155, 157, 158, 159, 160, 161, 162, 163, 168, 172, 173, 176, 178, 181, 185, 191, 195, 197, 234, 246,
-    249, 251, 263, 267, 269, 270, 276, 282, 283, 284, 285, 288, 291, 293, 295, 296, 297, 300, 308, 310, 311, 312,
-    314, 317, 318, 321, 323, 324, 332, 334, 336, 338, 356, 361, 362, 365, 373, 374, 375, 377, 378, 379, 380, 381,
-    382, 384, 385, 386, 387, 388, 389, 390, 397, 398, 400, 402, 405, 409, 415, 454, 466, *range(468, 478),
-]  # fmt: skip
-SCORES = ["_neutral", *UNITS[:-1]]
 
 OO = {"mouthPucker": 1.0, "mouthFunnel": 0.35, "mouthSmileLeft": -0.6, "mouthSmileRight": -0.6}
 
