@@ -29,7 +29,8 @@ _PATTERNS: tuple[tuple[Fault, str], ...] = (
         r"failed to allocate memory|available memory of \d+ is smaller than requested|bad[_ ]alloc(ation)?\b"
         r"|out of (gpu |host |device |video )?memory|\bCUDA (failure|error)[: ]+2\b|cudaErrorMemoryAllocation"
         r"|STATUS_ALLOC_FAILED|\b(0x)?8007000E\b|CL_MEM_OBJECT_ALLOCATION_FAILURE|CL_OUT_OF_HOST_MEMORY"
-        r"|exceed(s|ed) max size of memory|not enough memory|out of gpu resources|CL_OUT_OF_RESOURCES",
+        r"|exceed(s|ed) max size of memory|not enough memory|out of gpu resources|CL_OUT_OF_RESOURCES"
+        r"|\bCUBLAS failure 3\b",  # its ALLOC_FAILED
     ),
     (
         Fault.RESET,

@@ -19,6 +19,7 @@ _NOISE = (
     re.compile(r"\[ONNXRuntimeError\] : \d+ : "),
     re.compile(r"\b[A-Z]+(?:_[A-Z]+)* : "),  # FAIL, INVALID_ARGUMENT
     re.compile(r"Exception during initialization: "),
+    re.compile(r" *; GPU=-?\d+ ; hostname=.*? ; file=.*? ; line=\d+ ; expr=[^;]*;?"),  # behind CUDA's own text
 )
 
 

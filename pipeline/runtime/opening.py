@@ -133,7 +133,8 @@ def _try(
             raise RungFailedError(said[0] if said else f"onnxruntime does not give {rung.provider} here")
         lost.watch(session, rung)
         try:
-            seconds = _trial(session, spec)
+            with overheard():  # raised is what fails; what is logged besides is of kernels that were tried
+                seconds = _trial(session, spec)
         except RungFailedError:
             lost.check(rung)  # before the session is freed
             raise

@@ -203,8 +203,8 @@ def _shrink() -> None:
 
 
 def overflowing(pack: Pack, preset: str, folder: Path) -> Pack:
-    """The pack with a generator whose last half-precision value is too large for its type; its float32 variant is
-    sound."""
+    """The pack with a generator whose last half-precision values grow too large for their type and become not a
+    number; its float32 variant is sound."""
     name = pack.manifest.preset(preset).generator
     spec = pack.manifest.model(name)
     model = load(pack.model_path(spec))
@@ -213,12 +213,12 @@ def overflowing(pack: Pack, preset: str, folder: Path) -> Pack:
     )
     node = value.uses()[0].node
     editor = Editor(model, before=node)
-    large, small = (editor.const(np.float16(number)) for number in (6e4, 1 / 6e4))
+    large = editor.const(np.float16(6e4))
     grown = editor.op("Mul", editor.op("Mul", value, large), large)
-    shrunk = editor.op("Mul", editor.op("Mul", grown, small), small)
+    spoilt = editor.op("Add", value, editor.op("Sub", grown, grown))  # infinite less infinite
     for index, given in enumerate(node.inputs):
         if given is value:
-            node.replace_input_with(index, shrunk)
+            node.replace_input_with(index, spoilt)
     path = folder.with_suffix(".onnx")
     ir.save(model, path)
     return copy_pack(pack, folder, {spec.file: path.read_bytes()}, lambda manifest: None)

@@ -22,6 +22,7 @@ MEMORY = [
     "CUDA failure 2: out of memory ; GPU=0 ; hostname=h ; file=cuda_allocator.cc ; line=44 ; expr=cudaMalloc",
     "Cuda Error in allocate: 2 (out of memory)",
     f"{NODE}CUDNN failure 2: CUDNN_STATUS_ALLOC_FAILED ; GPU=0 ; hostname=h",
+    "CUBLAS failure 3: the resource allocation failed ; GPU=0 ; hostname=vm ; file=cuda_execution_provider.cc",
     f"{NODE}CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0 ; hostname=h",
     "ExecutionProvider.cpp(962): 8007000E Not enough memory resources are available to complete this operation.",
     "[OpenVINO-EP]  Wait Model Failed: Exception from ocl_engine.cpp:185:\n[GPU] out of GPU resources",

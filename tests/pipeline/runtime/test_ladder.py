@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ SPEC = ModelSpec(
 )
 CUDA = "CUDAExecutionProvider"
 REAL = onnxruntime.InferenceSession
+LOGGED = (
+    b"\x1b[1;31m2026-11-30 17:03:11.259 [E:onnxruntime:Default, cudnn_fe_call.cc:39 CudaErrString] No valid engine"
+    b" configs for _\n at: 0 == newResults\nWarning: CUDNN_STATUS_NOT_SUPPORTED; Reason: status\n\n\x1b[m\n"
+)
+"""As ONNX Runtime wrote it on an H200, shortened."""
 
 
 class Claimed:
@@ -49,6 +55,7 @@ class Claimed:
 
     def run(self, *given: Any) -> Any:
         if self._failing:
+            os.write(2, LOGGED)
             raise RuntimeError("[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : cuDNN is not available.\nInstall cuDNN")
         return self._session.run(*given)
 
@@ -241,8 +248,14 @@ class Choosy(Claimed):
     ("works", "tried"), [(("EXHAUSTIVE",), 2), (("DEFAULT",), 3), ((), 3), (("HEURISTIC", "EXHAUSTIVE"), 1)]
 )
 def test_other_ways_to_find_kernels_are_tried_before_the_next_rung(
-    path: Path, asked: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, works: tuple[str, ...], tried: int
+    path: Path,
+    asked: list[dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    works: tuple[str, ...],
+    tried: int,
 ) -> None:
+    """Without what is logged of kernels that were tried; why none does is told by the fall."""
     monkeypatch.setattr("tests.pipeline.runtime.test_ladder.Claimed", Choosy)
     monkeypatch.setattr(Choosy, "works", works)
     place = opened(path).place
@@ -250,6 +263,7 @@ def test_other_ways_to_find_kernels_are_tried_before_the_next_rung(
     searches = ["HEURISTIC", "EXHAUSTIVE", "DEFAULT"]
     assert [each["cudnn_conv_algo_search"] for each in asked] == searches[:tried]
     assert len(place.falls) == (not works)
+    assert capfd.readouterr().err == ""
 
 
 def test_nothing_is_let_go_for_a_card_that_lacks_something_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,11 @@ CUDA = "/onnxruntime_src/onnxruntime/core/session/provider_bridge_ort.cc:2043 on
         ),
         (CUDA, "Failed to load library x.so with error: libcublasLt.so.13: cannot open shared object file"),
         ("[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Got invalid dimensions", "Got invalid dimensions"),
+        (
+            "CUBLAS failure 3: the resource allocation failed ; GPU=0 ; hostname=vm ; file=/onnxruntime_src/onnxruntime"
+            "/core/providers/cuda/cuda_execution_provider.cc ; line=245 ; expr=cublasCreate(&cublas_handle_);",
+            "CUBLAS failure 3: the resource allocation failed",
+        ),
         ("\x1b[1;31mtwo\n lines\x1b[m", "two lines"),
     ],
 )
