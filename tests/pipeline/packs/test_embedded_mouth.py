@@ -73,6 +73,21 @@ def test_opening_by_degrees_changes_the_picture_by_degrees(anna: Actor) -> None:
     assert max(steps) < 2 * float(np.median(steps))
 
 
+@pytest.mark.parametrize("face", ["anna", "tom"])
+def test_the_line_between_the_lips_leaves_no_notch_beside_an_open_mouth(face: str) -> None:
+    actor, pose = Actor.open(FACES / f"{face}.jpg", open_studio()), Pose({"jawOpen": 0.5})
+    (keypoints,), (frame,) = actor.keypoints([pose]), actor.act(pose)
+    points, grey = in_pixels(keypoints)[:, :2], frame.astype(float).mean(2)
+    across = points[MOUTH_CORNERS[1]] - points[MOUTH_CORNERS[0]]
+    across /= np.linalg.norm(across)
+    down = np.array([-across[1], across[0]])
+    for corner, side in zip(MOUTH_CORNERS, (-1, 1), strict=True):
+        for beside in (2, 3, 4):
+            column = points[corner] + side * beside * across + np.arange(-4, 12)[:, None] * down
+            x, y = column.round().astype(int).T
+            assert grey[y, x].min() > 0.82 * np.median(grey[y, x])
+
+
 @pytest.mark.parametrize(
     ("upper", "lower", "two_rows"), [(0.8, 0.4, 1.0), (0.8, 0.0, 0.0), (0.6, 0.7, 0.0), (0.0, 0.8, 0.0)]
 )

@@ -40,9 +40,9 @@ class Tensor(NamedTuple):
 
 TENSORS: dict[str, Tensor] = {
     "head_color": Tensor([1, 3, DENSE, DENSE], Stored.COLOUR),
-    "upper_lip": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
+    "upper_lip": Tensor([1, 2, SLITS.height, SLITS.width], Stored.COLOUR),
     "jaw_color": Tensor([1, 3, SLITS.height, SLITS.width], Stored.COLOUR),
-    "jaw_edge": Tensor([1, 1, SLITS.height, SLITS.width], Stored.COLOUR),
+    "jaw_edge": Tensor([1, 2, SLITS.height, SLITS.width], Stored.COLOUR),
     "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON], Stored.WEIGHT),

@@ -46,6 +46,14 @@ PUCKERED = np.array([0.58, 0.48, 0.45], np.float32).reshape(1, 3, 1, 1)
 OPENED = (1.15, 1.7)
 """Gap between the lips, to the portrait's own, over which the drawn cavity takes the place of the portrait's."""
 
+FADED_AT = 0.10
+"""Change of the gap between the lips, in widths of the mouth, at which the line between them is gone."""
+
+LINE_TINT = np.array([1.06, 0.99, 0.95], np.float32).reshape(1, 3, 1, 1)
+"""Colour, RGB, by which the line between the lips is brightened: lips and skin lack blue."""
+
+MIDDLE = (UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE])
+
 WIDEST_SQUEEZE = 0.2
 """Smallest determinant of the mouth's affine motion that is inverted as it is."""
 
@@ -96,15 +104,19 @@ class Generator:
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)
         where, above = self._cut_map(jaw_map, mouth), self._cut_map(head_map, mouth)
-        colour = self._cubic(colors, where)
-        above_lower = as_distance(self._linear(edge, where, self.slits.height) * (1 / 255))
-        below_upper = as_distance(self._linear(lip, above, self.slits.height) * (1 / 255))
+        edge, lip = self._linear(edge, where, self.slits.height), self._linear(lip, above, self.slits.height)
+        above_lower, below_upper = (as_distance(layer[:, 0:1] * (1 / 255)) for layer in (edge, lip))
+        # The line between the lips fades as they part.
+        fades = self._moved_lips(source, driving) * LINE_TINT
+        colour = self._cubic(colors, where) + edge[:, 1:2] * fades
+        before = self._cut(head_there, mouth)
+        head = before + lip[:, 1:2] * fades
         apart = parted(below_upper, above_lower)
         seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
         opening, like_photo = seen * uncovered, self._like_photo(source, driving)
         inside = self._inside_mouth(moves, mouth, opening, like_photo) * self._between_lips(source, driving)
         below = colour + self._widen((inside - self._narrow(colour)) * self._narrow(seen))
-        changes = [self._put((below - self._cut(head_there, mouth)) * uncovered, mouth)]
+        changes = [self._put(self._over(head, below, uncovered) - before, mouth)]
 
         # Mouth and eyes change different pixels, so patches that overlap add up.
         eyes = [self._patch(driving.take(eye.corners).mean(0), EYE_PATCH) for eye in EYES]
@@ -195,6 +207,14 @@ class Generator:
         gap, before = ((apart * apart).sum(0).sqrt() for apart in lips)
         begin, end = OPENED
         return 1 - self.g.smoothstep((gap / (before + 2 / SIZE) - begin) / (end - begin))
+
+    def _moved_lips(self, source: Value, driving: Value) -> Value:
+        """[] 0 while the lips are as far apart as in the portrait, 1 from FADED_AT on."""
+        before, gap, width = (
+            (((points[b] - points[a]) * (points[b] - points[a])).sum(0) + 1e-9).sqrt()
+            for points, (a, b) in ((source, MIDDLE), (driving, MIDDLE), (source, MOUTH_CORNERS))
+        )
+        return self.g.smoothstep((gap - before).abs() / (width * FADED_AT))
 
     def _inside_mouth(self, moves: Value, patch: Patch, opening: Value, like_photo: Value) -> Value:
         """[1, 3, h, w] in INSIDE the upper teeth over the cavity, what is drawn in the light through the opening."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .edges import ENDS_OVER, as_texture
+from .lip_line import line_darkness
 from .regions import MouthRegion
 from .sampling import sample
 from .windows import CROP, SLITS, Window
@@ -18,11 +19,12 @@ class SkinLayers:
     head_color: Value
     """[1, 3, 512, 512] the portrait, the upper lip's colour carried on below its edge."""
     upper_lip: Value
-    """[1, 1, SLITS] distance below the upper lip's edge (edges.py): above it the head layer covers all."""
+    """[1, 2, SLITS] distance below the upper lip's edge (edges.py): above it the head layer covers all; then what
+    brightens the line between the lips (lip_line.py)."""
     jaw_color: Value
     """[1, 3, SLITS] the portrait, the lower lip's colour carried on above its edge."""
     jaw_edge: Value
-    """[1, 1, SLITS] the same above the lower lip's edge, beyond which the jaw layer is transparent."""
+    """[1, 2, SLITS] the same above the lower lip's edge, beyond which the jaw layer is transparent."""
 
 
 def crop(image: Value, window: Window) -> Value:
@@ -55,11 +57,16 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
     head_colour = carried_on(v > upper_end, g.minimum(v, upper_end), here)
     jaw_colour = carried_on(v < lower_end, g.maximum(v, lower_end), here)
 
+    head_line, jaw_line = line_darkness(g, image, mouth, u, v, head_colour, jaw_colour)
     top, left, bottom, right = SLITS.margins(CROP)
     change = g.op("Pad", head_colour - here, np.array([0, 0, top, left, 0, 0, bottom, right]))
     return SkinLayers(
         head_color=image + change,
-        upper_lip=as_texture(upper_lip).unsqueeze(0, 1),
+        upper_lip=_with(as_texture(upper_lip), head_line),
         jaw_color=jaw_colour,
-        jaw_edge=as_texture(jaw_edge).unsqueeze(0, 1),
+        jaw_edge=_with(as_texture(jaw_edge), jaw_line),
     )
+
+
+def _with(edge: Value, line: Value) -> Value:
+    return edge.graph.concat([edge.unsqueeze(0, 1), line.unsqueeze(0, 1)], axis=1)

@@ -78,7 +78,8 @@ def _open(shape: LipShape) -> dict[int, tuple[float, float]]:
 
 SHAPES = {
     "jawOpen": LipShape(
-        upper=[0.002, 0.006, 0.010, 0.014], lower=[0.339, 0.341, 0.339, 0.334], corner=0.125, inwards=0.028
+        upper=[0.002, 0.006, 0.010, 0.014], lower=[0.339, 0.341, 0.339, 0.334], corner=0.125, inwards=0.028,
+        outline=SUPPLE,
     ),
     "mouthFunnel": LipShape(
         upper=[-0.050, -0.056, -0.057, -0.054], lower=[0.084, 0.092, 0.092, 0.088], corner=0.014, inwards=0.036,
