@@ -13,28 +13,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
-from .libraries import NVIDIA
+from .devices import context_is_broken
 from .providers import Rung
-
-
-def context_is_broken(rung: Rung) -> bool:
-    """Whether the driver answers this process for a rung's device with an error; False where there is no driver to ask.
-    Only in a process that does not fork afterwards: the driver does not survive a fork."""
-    if rung.kind not in NVIDIA:
-        return False
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return False
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), int(rung.device or 0)):
-        return False  # there was none to lose
-    # Not released again: the process's last release would end the context under the sessions that use it.
-    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) or driver.cuCtxPushCurrent_v2(context):
-        return True
-    broken = driver.cuCtxSynchronize() != 0
-    driver.cuCtxPopCurrent_v2(ctypes.byref(context))
-    return broken
 
 
 def keep_for_ever(thing: object) -> None:

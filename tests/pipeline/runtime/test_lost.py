@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import subprocess
 import sys
 import weakref
-from types import SimpleNamespace
 
-import pytest
-
-from pipeline.runtime import lost
-from pipeline.runtime.lost import LostDevices, context_is_broken
-from pipeline.runtime.providers import CPU, Rung, parse_rungs
+from pipeline.runtime.lost import LostDevices
+from pipeline.runtime.providers import Rung, parse_rungs
 
 FIRST, SECOND = parse_rungs("cuda:0,cuda:1")
 
@@ -72,28 +67,3 @@ del loud, kept
 def test_what_is_kept_outlives_the_process() -> None:
     done = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["freed"]
-
-
-@pytest.mark.parametrize(
-    ("answers", "broken"),
-    [
-        ({}, False),
-        ({"cuCtxSynchronize": 700}, True),
-        ({"cuDevicePrimaryCtxRetain": 719}, True),
-        ({"cuInit": 100}, False),
-    ],
-)
-def test_the_driver_is_asked(monkeypatch: pytest.MonkeyPatch, answers: dict[str, int], broken: bool) -> None:
-    calls = ("cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuCtxSynchronize")
-    driver = {name: (lambda *given, name=name: answers.get(name, 0)) for name in (*calls, "cuCtxPopCurrent_v2")}
-    monkeypatch.setattr(lost.ctypes, "CDLL", lambda name: SimpleNamespace(**driver))
-    assert context_is_broken(FIRST) is broken
-    assert context_is_broken(CPU) is False
-
-
-def test_without_a_driver_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> ctypes.CDLL:
-        raise OSError(f"{name}: cannot open shared object file")
-
-    monkeypatch.setattr(lost.ctypes, "CDLL", absent)
-    assert not context_is_broken(FIRST)
