@@ -23,18 +23,22 @@ SPREAD = 0.6
 STILL = 0.05
 """Weight of "nothing moves here": away from every keypoint the picture stands still."""
 
+ROWS = 32
+"""Rows of pixels that are made together: few enough to stay in a core's cache, a fifth of the time of all at once."""
+
 TIME = 0.02
 """What moving through the whole gap between two key frames counts as, in crop units of displacement."""
 
 
-def displacement_field(at: F32, toward: F32, size: int) -> F32:
+def displacement_field(at: F32, toward: F32) -> F32:
     """Smooth field that carries the keypoints `at` to `toward`, by normalised Gaussian weights.
 
     Args:
-        at, toward: [K, 2] keypoints in crop units. size: side of the picture in pixels.
+        at, toward: [K, 2] keypoints in crop units.
 
     Returns:
-        [size, size, 2] float32: x, y displacement in crop units at every pixel.
+        [2, GRID, GRID] float32: x and y displacement in crop units at the nodes, which are the centres of
+        GRID x GRID cells.
     """
     low, high = at.min(0), at.max(0)
     width = SPREAD * float(np.sqrt(np.prod(np.maximum(high - low, 1e-3)) / len(at)))
@@ -44,31 +48,51 @@ def displacement_field(at: F32, toward: F32, size: int) -> F32:
     down = np.exp(-(((axis[:, None] - at[None, :, 1]) / width) ** 2))
     moved = (toward - at).astype(np.float32)
     weight = down @ across.T + np.float32(STILL)
-    nodes = np.stack([(down * moved[:, i]) @ across.T / weight for i in range(2)], -1)
-    return _enlarged(nodes.astype(np.float32), size)
+    return np.stack([(down * moved[:, i]) @ across.T / weight for i in range(2)]).astype(np.float32)
 
 
-def _enlarged(nodes: F32, size: int) -> F32:
-    """[GRID, GRID, C] at cell centres -> [size, size, C], linear, edges held."""
-    position = np.clip((np.arange(size, dtype=np.float32) + 0.5) * GRID / size - 0.5, 0, GRID - 1)
-    low = np.minimum(position.astype(np.int64), GRID - 2)
-    part = (position - low).astype(np.float32)
-    rows = nodes[low] * (1 - part[:, None, None]) + nodes[low + 1] * part[:, None, None]
-    return rows[:, low] * (1 - part[:, None]) + rows[:, low + 1] * part[:, None]
+class Enlargement:
+    """Planes of nodes, as of `displacement_field`, at a picture's pixels: linear, edges held.
+
+    Args:
+        size: side of the picture in pixels.
+    """
+
+    def __init__(self, size: int) -> None:
+        position = np.clip((np.arange(size, dtype=np.float32) + 0.5) * GRID / size - 0.5, 0, GRID - 1)
+        self._low = np.minimum(position.astype(np.intp), GRID - 2)
+        self._part = (position - self._low).astype(np.float32)
+
+    def rows(self, planes: F32, rows: slice) -> F32:
+        """[C, GRID, GRID] -> [C, R, size] float32: these rows of the picture."""
+        low, part = self._low[rows], self._part[rows, None]
+        some = planes[:, low] * (1 - part) + planes[:, low + 1] * part
+        left = some.take(self._low, 2)
+        return left + (some.take(self._low + 1, 2) - left) * self._part
 
 
-def warped(image: U8, field: F32) -> F32:
-    """Picture sampled at every pixel plus the field (crop units), bilinear, edges held: [S, S, 3] float32."""
-    size = image.shape[0]
-    base = np.arange(size, dtype=np.float32)
-    x = np.clip(base[None, :] + field[..., 0] * (size / 2), 0, size - 1)
-    y = np.clip(base[:, None] + field[..., 1] * (size / 2), 0, size - 1)
-    left, top = np.minimum(x.astype(np.int64), size - 2), np.minimum(y.astype(np.int64), size - 2)
-    fx, fy = (x - left)[..., None].astype(np.float32), (y - top)[..., None].astype(np.float32)
-    flat, first = image.reshape(-1, 3), top * size + left
-    upper = flat[first] * (1 - fx) + flat[first + 1] * fx
-    lower = flat[first + size] * (1 - fx) + flat[first + size + 1] * fx
-    return upper * (1 - fy) + lower * fy
+def sampled(planes: F32, x: F32, y: F32, out: F32) -> None:
+    """Picture at places between its pixels: bilinear, edges held.
+
+    Args:
+        planes: [C, S, S] float32, contiguous. x, y: [R, W] pixels, the first one's centre is 0.
+        out: [C, R, W] float32, is written.
+    """
+    size = planes.shape[-1]
+    x, y = np.clip(x, 0, size - 1), np.clip(y, 0, size - 1)
+    left, top = np.minimum(x.astype(np.intp), size - 2), np.minimum(y.astype(np.intp), size - 2)
+    fx, fy = (x - left).astype(np.float32), (y - top).astype(np.float32)
+    first = top * size + left
+    right, below, across = first + 1, first + size, first + (size + 1)
+    for plane, made in zip(planes.reshape(len(planes), -1), out, strict=True):
+        # In place, and with the places known to be inside: a third of the time.
+        plane.take(first, out=made, mode="clip")
+        made += (plane.take(right, mode="clip") - made) * fx
+        under = plane.take(below, mode="clip")
+        under += (plane.take(across, mode="clip") - under) * fx
+        under -= made
+        under *= fy
+        made += under
 
 
 def between(before: KeyFrame, after: KeyFrame, frame: int, keypoints: F32) -> U8:
@@ -82,14 +106,28 @@ def between(before: KeyFrame, after: KeyFrame, frame: int, keypoints: F32) -> U8
     """
     size = before.image.shape[0]
     part = (frame - before.index) / (after.index - before.index)
-    fields = [displacement_field(keypoints[:, :2], key.keypoints[:, :2], size) for key in (before, after)]
+    fields = [displacement_field(keypoints[:, :2], key.keypoints[:, :2]) for key in (before, after)]
     costs = [
-        (field**2).sum(-1, keepdims=True) + np.float32((TIME * time) ** 2)
-        for field, time in zip(fields, (part, 1 - part), strict=True)
+        (field**2).sum(0) + np.float32((TIME * time) ** 2) for field, time in zip(fields, (part, 1 - part), strict=True)
     ]
-    pictures = [warped(key.image, field) for key, field in zip((before, after), fields, strict=True)]
-    mixed = (pictures[0] * costs[1] + pictures[1] * costs[0]) / (costs[0] + costs[1])
-    return (mixed + 0.5).astype(np.uint8)
+    nodes = np.stack([*(fields[0] * (size / 2)), *(fields[1] * (size / 2)), costs[1] / (costs[0] + costs[1])])
+    planes = [np.ascontiguousarray(key.image.transpose(2, 0, 1), np.float32) for key in (before, after)]
+    enlargement, base = Enlargement(size), np.arange(size, dtype=np.float32)
+    image = np.empty((size, size, 3), np.uint8)
+    pictures = np.empty((2, 3, ROWS, size), np.float32)
+    for start in range(0, size, ROWS):
+        rows = slice(start, min(start + ROWS, size))
+        *moves, share = enlargement.rows(nodes.astype(np.float32), rows)
+        first, second = pictures[:, :, : rows.stop - start]
+        sampled(planes[0], base + moves[0], base[rows, None] + moves[1], first)
+        sampled(planes[1], base + moves[2], base[rows, None] + moves[3], second)
+        first -= second
+        first *= share
+        first += second
+        first += np.float32(0.5)
+        for channel, plane in enumerate(first):
+            image[rows, :, channel] = plane
+    return image
 
 
 def fill_between(

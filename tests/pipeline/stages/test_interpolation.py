@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.stages.interpolation import between, displacement_field, fill_between, warped
+from pipeline.stages.interpolation import GRID, ROWS, Enlargement, between, displacement_field, fill_between, sampled
 from pipeline.values import KeyFrame
 
 SIZE = 128
@@ -38,19 +38,42 @@ def centre(image: np.ndarray) -> float:
 
 def test_still_keypoints_give_a_still_field() -> None:
     points = grid_points()[:, :2]
-    assert np.abs(displacement_field(points, points, SIZE)).max() == 0
+    assert np.abs(displacement_field(points, points)).max() == 0
 
 
 def test_field_carries_the_keypoints_along() -> None:
     points = grid_points()[:, :2]
-    field = displacement_field(points, points + np.float32([0.1, -0.05]), SIZE)
-    np.testing.assert_allclose(field[SIZE // 2, SIZE // 2], [0.1, -0.05], rtol=0.1)
-    assert np.abs(field[0, 0]).max() < 0.01
+    field = displacement_field(points, points + np.float32([0.1, -0.05]))
+    np.testing.assert_allclose(field[:, GRID // 2, GRID // 2], [0.1, -0.05], rtol=0.1)
+    assert np.abs(field[:, 0, 0]).max() < 0.01
 
 
-def test_zero_field_returns_the_picture() -> None:
-    image = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE, 3), np.uint8)
-    np.testing.assert_array_equal(warped(image, np.zeros((SIZE, SIZE, 2), np.float32)), image)
+@pytest.mark.parametrize("size", [GRID, 100, 256])
+def test_between_nodes_a_plane_is_linear_and_beyond_them_held(size: int) -> None:
+    nodes = (np.arange(GRID, dtype=np.float32) + 0.5) / GRID
+    planes = np.stack([2 * nodes[None] - nodes[:, None], np.broadcast_to(nodes, (GRID, GRID))])
+    pixels = np.clip((np.arange(size) + 0.5) / size, nodes[0], nodes[-1])
+    rows = slice(3, 40)
+    made = Enlargement(size).rows(planes.astype(np.float32), rows)
+    np.testing.assert_allclose(made[0], 2 * pixels[None] - pixels[rows, None], atol=1e-5)
+    np.testing.assert_allclose(made[1], np.broadcast_to(pixels, made[1].shape), atol=1e-5)
+
+
+def test_a_picture_is_sampled_between_its_pixels_and_its_edges_are_held() -> None:
+    planes = np.random.default_rng(0).random((3, 9, 9), np.float32)
+    x, y = np.float32([[2, 2.25, -3, 8, 20]]), np.float32([[1, 1.5, 4, 8, -1]])
+    out = np.empty((3, 1, 5), np.float32)
+    sampled(planes, x, y, out)
+    row = [(1 - part) * planes[:, :, 2] + part * planes[:, :, 3] for part in (0, 0.25)]
+    wanted = [row[0][:, 1], (row[1][:, 1] + row[1][:, 2]) / 2, planes[:, 4, 0], planes[:, 8, 8], planes[:, 0, 8]]
+    np.testing.assert_allclose(out[:, 0].T, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [ROWS - 3, ROWS, 2 * ROWS + 5])
+def test_a_picture_of_any_size_that_stands_still_is_returned(size: int) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (size, size, 3), np.uint8)
+    still = [KeyFrame(index, image, grid_points()) for index in (0, 2)]
+    np.testing.assert_array_equal(between(*still, 1, grid_points()), image)
 
 
 def test_half_way_shows_one_disc_half_way() -> None:
