@@ -86,7 +86,18 @@ def _through(node: ir.Node) -> Interval | None:
             return Interval(lows[0] + lows[1], highs[0] + highs[1])
         case "Sub":
             return Interval(lows[0] - highs[1], highs[0] - lows[1])
+        case "Mul":
+            return _product(lows, highs)
     return None
+
+
+def _product(lows: list[np.ndarray], highs: list[np.ndarray]) -> Interval:
+    """Of two values. A bound of zero times an infinite one tells nothing."""
+    with np.errstate(invalid="ignore"):
+        corners = [a * b for a in (lows[0], highs[0]) for b in (lows[1], highs[1])]
+    unknown = np.isnan(corners).any(0)
+    low, high = _all(np.minimum, corners), _all(np.maximum, corners)
+    return Interval(np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high))
 
 
 def _clip(source: Interval, low: Interval | None, high: Interval | None) -> Interval:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-import numpy as np
 from onnx import TensorProto
 
 from .anatomy import POINTS
@@ -14,13 +13,10 @@ from .layers import skin_layers
 from .lid_curves import COLUMNS, LID_POINTS
 from .mouth_interior import mouth_interior
 from .regions import MouthRegion, eye_regions
+from .sampling import dense, densified
 from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW, warp_weights
 from .windows import COARSE_STEP, CROP, EYE, MOUTH, SIZE, SLITS
 from .writer import Graph, Value
-
-DENSE = 2 * SIZE - 1
-"""Side of the head's texture: a value at every pixel and half way between any two. Linear samples of it are as
-sharp as cubic ones of the picture and take half the time, once for every frame."""
 
 
 class Stored(Enum):
@@ -39,20 +35,19 @@ class Tensor(NamedTuple):
 
 
 TENSORS: dict[str, Tensor] = {
-    "head_color": Tensor([1, 3, DENSE, DENSE], Stored.COLOUR),
-    "upper_lip": Tensor([1, 2, SLITS.height, SLITS.width], Stored.COLOUR),
-    "jaw_color": Tensor([1, 3, SLITS.height, SLITS.width], Stored.COLOUR),
-    "jaw_edge": Tensor([1, 2, SLITS.height, SLITS.width], Stored.COLOUR),
+    "head_color": Tensor([1, 3, dense(SIZE), dense(SIZE)], Stored.COLOUR),
+    "upper_lip": Tensor([1, 2, MOUTH.height, MOUTH.width], Stored.COLOUR),
+    "jaw_layer": Tensor([1, 5, dense(MOUTH.height), dense(MOUTH.width)], Stored.COLOUR),
     "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON], Stored.WEIGHT),
     "head_weights": Tensor([SLITS.nodes(), OF_HEAD], Stored.WEIGHT),
-    "jaw_weights": Tensor([SLITS.nodes(), OF_JAW], Stored.WEIGHT),
+    "jaw_weights": Tensor([MOUTH.nodes(), OF_JAW], Stored.WEIGHT),
     "keypoint_weights": Tensor([FACTORS, POINTS], Stored.EXACT),
     "mouth_weights": Tensor([6, POINTS], Stored.EXACT),
     "eye_still": Tensor([2, 8, EYE.height, EYE.width], Stored.COLOUR),
-    "eye_lashes": Tensor([2, 3, EYE.height, EYE.width], Stored.WEIGHT),
-    "eye_irises": Tensor([2, 3, EYE.height, EYE.width], Stored.WEIGHT),
+    "eye_lashes": Tensor([2, 3, dense(EYE.height), dense(EYE.width)], Stored.WEIGHT),
+    "eye_irises": Tensor([2, 3, dense(EYE.height), dense(EYE.width)], Stored.WEIGHT),
     "eye_frames": Tensor([2, 4, 2], Stored.EXACT),
     "lid_edges": Tensor([2, 2, COLUMNS], Stored.EXACT),
     "lid_motion": Tensor([2, 2, COLUMNS, 7], Stored.EXACT),
@@ -74,18 +69,9 @@ def appearance_graph() -> Graph:
     eye = eye_layers(g, image, points, eyes)
     interior = mouth_interior(g, image, points, mouth)
     values = {
-        "head_color": g.op(
-            "Resize",
-            skin.head_color,
-            "",
-            "",
-            np.array([1, 3, DENSE, DENSE]),
-            mode="cubic",
-            coordinate_transformation_mode="align_corners",
-        ),
+        "head_color": densified(skin.head_color, 1, 3, SIZE, SIZE),
         "upper_lip": skin.upper_lip,
-        "jaw_color": skin.jaw_color,
-        "jaw_edge": skin.jaw_edge,
+        "jaw_layer": densified(skin.jaw, 1, 5, MOUTH.height, MOUTH.width),
         "teeth_layer": interior.teeth,
         "cavity_layer": interior.cavity,
         "crop_weights": weights.crop,
@@ -94,8 +80,8 @@ def appearance_graph() -> Graph:
         "keypoint_weights": weights.keypoints,
         "mouth_weights": weights.mouth,
         "eye_still": eye.still,
-        "eye_lashes": eye.lashes * 255,
-        "eye_irises": eye.irises * 255,
+        "eye_lashes": densified(eye.lashes * 255, 2, 3, EYE.height, EYE.width),
+        "eye_irises": densified(eye.irises * 255, 2, 3, EYE.height, EYE.width),
         "eye_frames": eye.frames,
         "lid_edges": eye.edges,
         "lid_motion": eye.motion,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .lid_curves import COLUMNS
-from .windows import EYE, SIZE, SLITS
+from .sampling import dense_scale, linear, pool, sample_dense
+from .windows import EYE, SIZE
 from .writer import Graph, Value
 
 MARGIN = 1.0
@@ -43,17 +44,16 @@ class EyePatches:
     def draw(self, frame: Value, where: Value, lids: Value, gaze: Value) -> Value:
         """[2, 3, h, w] what changes in the frame's patches [2, 3, h, w].
 
-        `where` [2, h, w, 2]: source positions in window units of SLITS; `lids` [28, 2] and `gaze` [2, 2]: displacements
+        `where` [2, h, w, 2]: source positions in pixels of the crop; `lids` [28, 2] and `gaze` [2, 2]: displacements
         of lid landmarks and irises beyond the head layer's, crop units.
         """
         g, frames = self.g, self.tensors["eye_frames"]
         count = self.height * self.width
-        centre = np.array([SLITS.left + SLITS.width / 2, SLITS.top + SLITS.height / 2]) - 0.5
-        half = np.array([SLITS.width / 2, SLITS.height / 2])
-        position = where.reshape(2, count, 2) * half + (centre - frames[:, 3:4])  # pixels from the window's corner
-        local = position @ frames[:, 0:2] + frames[:, 2:3]
-        u, v = local[:, :, 0:1].reshape(2, self.height, self.width, 1), local[:, :, 1:2]
-        v = v.reshape(2, 1, self.height, self.width)
+        # x and y stand apart: factors for two numbers side by side take ONNX Runtime ten times as long.
+        axes = frames.transpose(0, 2, 1)  # [2, 2, 4]
+        position = where.reshape(2, count, 2).transpose(0, 2, 1) - axes[:, :, 3:4]  # from the window's corner
+        local = axes[:, :, 0:2] @ position + axes[:, :, 2:3]
+        u, v = local[:, 0:1], local[:, 1:2].reshape(2, 1, self.height, self.width)
 
         edges, moves = moved_edges(g, self.tensors["lid_edges"], self.tensors["lid_motion"], lids * (SIZE / 2), frames)
         gap = edges[:, 1:2] - edges[:, 0:1]
@@ -61,34 +61,31 @@ class EyePatches:
         rest = gap - moves[:, 1:2] + moves[:, 0:1]
         narrowed = (gap / g.maximum(rest, 0.5)).clip(0, 1)
         table = g.concat([edges, moves, apart, narrowed], axis=1).reshape(2, 6, 1, COLUMNS)
-        lid = g.op("GridSample", table, g.concat([u, u * 0], axis=3), mode="linear", padding_mode="border",
-                   align_corners=0)  # fmt: skip
+        lid = linear(table, self._grid(g.concat([u, u * 0], axis=1)), COLUMNS)
         upper, lower = lid[:, 0:1], lid[:, 1:2]
         soft = EDGE * (1 if self.shrink == 1 else 0.8 * self.shrink)
         opening = g.smoothstep((v - upper) / soft + 0.5) * g.smoothstep((lower - v) / soft + 0.5) * lid[:, 4:5]
 
-        units = 2 / np.array([EYE.width, EYE.height])
+        units = 2 / np.array([[EYE.width], [EYE.height]])
         place = (position + 0.5) * units - 1
-        still = self._sample("eye_still", place, "linear")
-        turned = place - (gaze * (SIZE / 2)).reshape(2, 1, 2) * units
-        eyeball = still[:, 3:6] + self._sample("eye_irises", turned, "cubic")
-        down = g.concat([frames[:, 0:1, 1:2], frames[:, 1:2, 1:2]], axis=2) * units  # [2, 1, 2]
+        still = linear(pool(self.tensors["eye_still"], self.shrink), self._grid(place), EYE.height // self.shrink)
+        turned = place - (gaze * (SIZE / 2)).reshape(2, 2, 1) * units
+        eyeball = still[:, 3:6] + self._dense("eye_irises", turned)
+        down = frames[:, 0:2, 1:2] * units
         on_upper = g.smoothstep((upper + lower) * (0.5 / soft) - v * (1 / soft) + 0.5)
         # A closing eye hides the lower lid's wet rim, and lashes come to lie over its own.
         shares = (on_upper, (1 - on_upper) * (lid[:, 5:6] * 0.8 + 0.2))
-        shifts = [place - lid[:, i : i + 1].reshape(2, count, 1) * down for i in (2, 3)]
-        upper_lashes = self._sample("eye_lashes", shifts[0], "cubic")
-        lower_lashes = self._sample("eye_lashes", shifts[1], "linear")
+        shifts = [place - lid[:, i : i + 1].reshape(2, 1, count) * down for i in (2, 3)]
+        upper_lashes, lower_lashes = (self._dense("eye_lashes", shifted) for shifted in shifts)
         lashes = upper_lashes * shares[0] + lower_lashes * shares[1]
         closed, always = still[:, 6:7] * (1 / 255), still[:, 7:8] * (1 / 255)
         skin = (still[:, 0:3] - frame) * (always + (closed - always) * (1 - lid[:, 5:6])) + lashes
         return skin + (eyeball - frame - skin) * opening
 
-    def _sample(self, name: str, place: Value, mode: str) -> Value:
-        layer = self.tensors[name]
-        if self.shrink > 1:
-            factor = [self.shrink, self.shrink]
-            layer = self.g.op("AveragePool", layer, kernel_shape=factor, strides=factor)
-        place = place.reshape(2, self.height, self.width, 2)
-        # Textures are zero at the border of their window; with zeros ONNX Runtime takes half the time on a CPU.
-        return self.g.op("GridSample", layer, place, mode=mode, padding_mode="zeros", align_corners=0)
+    def _grid(self, place: Value) -> Value:
+        """[2, h, w, 2] of places [2, 2, h * w]."""
+        return place.transpose(0, 2, 1).reshape(2, self.height, self.width, 2)
+
+    def _dense(self, name: str, place: Value) -> Value:
+        scale = dense_scale(EYE, self.shrink).reshape(2, 1)
+        return sample_dense(self.tensors[name], self._grid(place * scale), EYE, self.shrink)

@@ -7,17 +7,19 @@ without aligned corners has them; for the whole crop these are the crop units of
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from onnx import TensorProto
 
 from .anatomy import EYES, LIP_MIDDLE, LOWER_INNER, MOUTH_CORNERS, POINTS, UPPER_INNER
-from .appearance import DENSE, TENSORS
+from .appearance import TENSORS
+from .backward_maps import at_pixels, cut, head_map, in_units, jaw_map
 from .edges import as_distance, beyond, light, parted
 from .eye_patches import EyePatches
 from .guard import guarded
+from .head_frame import HeadFrame
 from .placement import Patch, centres, extent
-from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW
-from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP, Window
+from .sampling import dense_scale, linear, pool, sample_dense
+from .warp_weights import FACTORS, OF_HEAD, OF_JAW
+from .windows import MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
 
 MOUTH_PATCH, EYE_PATCH = (176, 192), (64, 80)
@@ -28,14 +30,6 @@ MOUTH_PATCH_DOWN = 12 * 2 / SIZE
 
 REACH = 2.0
 """Keypoints further than this from their source (crop units) are held there, so that all stays finite."""
-
-FINE_FROM = 5
-"""Nodes over which the fine field takes the place of the coarse one at the border of SLITS."""
-
-INVERSE_STEPS = 7
-RELAXATION = 0.75
-"""Of the fixed-point iteration for the backward map; below 1 because stretched skin moves by more than 1:1. Against 40
-steps: 57 dB and more with puckered lips or at 10 degrees of yaw with an open mouth, 70 dB and more nearer to rest."""
 
 INSIDE = Window(top=20, left=24, height=112, width=144)
 """Where in the mouth's patch its opening may be."""
@@ -56,16 +50,6 @@ MIDDLE = (UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE])
 
 WIDEST_SQUEEZE = 0.2
 """Smallest determinant of the mouth's affine motion that is inverted as it is."""
-
-
-def _inner_share(cells: Window) -> npt.NDArray[np.float32]:
-    """[1, 1, h, w] 0 just outside the window, 1 from FINE_FROM nodes inside of its border on."""
-
-    def ramp(count: int) -> npt.NDArray[np.float32]:
-        from_edge = np.minimum(np.arange(1, count + 1), np.arange(count, 0, -1))
-        return np.minimum(from_edge / FINE_FROM, 1).astype(np.float32)
-
-    return (ramp(cells.height)[:, None] * ramp(cells.width))[None, None]
 
 
 class Generator:
@@ -90,112 +74,43 @@ class Generator:
         # The head layer fills the frame; all else shows only through its slits.
         factors = self.tensors["keypoint_weights"] @ moves
         of_jaw, of_head = factors[:OF_JAW], factors[FACTORS - OF_HEAD :]
-        slits, (_, half) = self.slits, extent(SLITS)
-        back = self._backward(self._forward_head(of_head), CROP)
-        frame = self._head(self._positions(back, CROP))
-        back = back[:, :, slits.top : slits.bottom, slits.left : slits.right] / half.reshape(1, 2, 1, 1)
-        head_map = self._positions(back, SLITS)
-        jaw_map = self._positions(
-            self._backward(self._forward("jaw_weights", of_jaw / half, SLITS.over(STEP)), SLITS), SLITS
-        )
-        head_there = frame[:, :, slits.top : slits.bottom, slits.left : slits.right]
-        colors, edge, lip = (self._layer(name) for name in ("jaw_color", "jaw_edge", "upper_lip"))
+        head = head_map(g, self.tensors, of_head)
+        frame = HeadFrame(g, self.tensors["head_color"], head, self.shrink)
 
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)
-        where, above = self._cut_map(jaw_map, mouth), self._cut_map(head_map, mouth)
-        edge, lip = self._linear(edge, where, self.slits.height), self._linear(lip, above, self.slits.height)
-        above_lower, below_upper = (as_distance(layer[:, 0:1] * (1 / 255)) for layer in (edge, lip))
+        above = in_units(cut(head, mouth), MOUTH)
+        where = jaw_map(g, self.tensors, of_jaw, above, mouth) * dense_scale(MOUTH, self.shrink).reshape(1, 2, 1, 1)
+        jaw = sample_dense(self.tensors["jaw_layer"], at_pixels(where, mouth), MOUTH, self.shrink)
+        lip = linear(self._layer("upper_lip"), at_pixels(above, mouth), MOUTH.height // self.shrink)
+        above_lower, below_upper = as_distance(jaw[:, 3:4] * (1 / 255)), as_distance(lip[:, 0:1] * (1 / 255))
         # The line between the lips fades as they part.
         fades = self._moved_lips(source, driving) * LINE_TINT
-        colour = self._cubic(colors, where) + edge[:, 1:2] * fades
-        before = self._cut(head_there, mouth)
-        head = before + lip[:, 1:2] * fades
+        colour = jaw[:, 0:3] + jaw[:, 4:5] * fades
+        before = self._cut(frame.slits, mouth)
+        upper = before + lip[:, 1:2] * fades
         apart = parted(below_upper, above_lower)
         seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
         opening, like_photo = seen * uncovered, self._like_photo(source, driving)
         inside = self._inside_mouth(moves, mouth, opening, like_photo) * self._between_lips(source, driving)
         below = colour + self._widen((inside - self._narrow(colour)) * self._narrow(seen))
-        changes = [self._put(self._over(head, below, uncovered) - before, mouth)]
+        changes = [self._put(self._over(upper, below, uncovered) - before, mouth)]
 
         # Mouth and eyes change different pixels, so patches that overlap add up.
         eyes = [self._patch(driving.take(eye.corners).mean(0), EYE_PATCH) for eye in EYES]
+        at_eyes = g.concat([cut(head, patch) for patch in eyes], axis=0)
         drawn = EyePatches(g, self.tensors, self.shrink, eyes[0].height, eyes[0].width).draw(
-            g.concat([self._cut(head_there, patch) for patch in eyes], axis=0),
-            g.concat([self._cut_map(head_map, patch) for patch in eyes], axis=0),
+            g.concat([self._cut(frame.slits, patch) for patch in eyes], axis=0),
+            at_pixels((at_eyes + 1) * (SIZE / 2) - 0.5, eyes[0]),
             self.tensors["lid_weights"] @ moves,
             self.tensors["gaze_weights"] @ moves,
         )
         changes += [self._put(drawn[i : i + 1], patch) for i, patch in enumerate(eyes)]
-        top, left, bottom, right = slits.margins(CROP.over(self.shrink))
-        change = g.op("Pad", g.op("Sum", *changes), np.array([0, 0, top, left, 0, 0, bottom, right]))
-        g.output("image", ((frame + change) * (1 / 255)).clip(0, 1), [1, 3, self.size, self.size])
+        g.output("image", frame.with_changes(changes), [1, 3, self.size, self.size])
         return g
 
-    def _head(self, where: Value) -> Value:
-        """[1, 3, size, size] the head layer at these positions of the crop."""
-        dense = self.tensors["head_color"]
-        if self.shrink == 1:
-            # Its outermost values stand at the centres of the crop's outermost pixels, not half a step further out.
-            return self._linear(dense, where * (2 * SIZE / DENSE), DENSE)
-        factor = [self.shrink, self.shrink]
-        pooled = self.g.op("AveragePool", dense[:, :, ::2, ::2], kernel_shape=factor, strides=factor)
-        return self._cubic(pooled, where)
-
     def _layer(self, name: str) -> Value:
-        layer = self.tensors[name]
-        if self.shrink == 1:
-            return layer
-        factor = [self.shrink, self.shrink]
-        return self.g.op("AveragePool", layer, kernel_shape=factor, strides=factor)
-
-    def _cubic(self, layer: Value, where: Value) -> Value:
-        return self.g.op("GridSample", layer, where, mode="cubic", padding_mode="border", align_corners=0)
-
-    def _linear(self, layer: Value, where: Value, side: int) -> Value:
-        """Linear samples, carried on beyond the border.
-
-        Positions are held inside, so that the padding never shows: with zeros ONNX Runtime takes half the time on a
-        CPU. `side`: the layer's shorter one.
-        """
-        limit = 1 - 1 / side
-        where = where.clip(-limit, limit)
-        return self.g.op("GridSample", layer, where, mode="linear", padding_mode="zeros", align_corners=0)
-
-    def _forward(self, weights: str, factors: Value, cells: Window) -> Value:
-        """[1, 2, h, w] displacement of each node, in the units of the factors."""
-        moved = (self.tensors[weights] @ factors).clip(-4, 4)
-        return moved.reshape(1, cells.height, cells.width, 2).transpose(0, 3, 1, 2)
-
-    def _forward_head(self, factors: Value) -> Value:
-        """[1, 2, 128, 128] displacement of the head layer in crop units: the coarse field, in SLITS the fine one."""
-        coarse = self._forward("crop_weights", factors[:OF_COMMON], CROP.over(COARSE_STEP))
-        nodes, slits = CROP.over(STEP), SLITS.over(STEP)
-        coarse = self._enlarged(coarse, nodes)
-        fine = self._forward("head_weights", factors, slits)
-        change = (fine - coarse[:, :, slits.top : slits.bottom, slits.left : slits.right]) * _inner_share(slits)
-        top, left, bottom, right = slits.margins(nodes)
-        return coarse + self.g.op("Pad", change, np.array([0, 0, top, left, 0, 0, bottom, right]))
-
-    def _enlarged(self, field: Value, window: Window) -> Value:
-        shape = np.array([1, 2, window.height, window.width])
-        return self.g.op("Resize", field, "", "", shape, mode="linear", coordinate_transformation_mode="half_pixel")
-
-    def _backward(self, forward: Value, window: Window) -> Value:
-        """[1, 2, h, w] displacement from each pixel of the window to its source, in the window's units.
-
-        b(y) = -forward(y + b(y)) is solved on the nodes by a relaxed fixed-point iteration, then upsampled.
-        """
-        cells = window.over(STEP)
-        here, back = centres(self.g, cells), forward * -0.7
-        for _ in range(INVERSE_STEPS):
-            there = self._linear(forward, back.transpose(0, 2, 3, 1) + here, cells.height)
-            back = back * (1 - RELAXATION) - there * RELAXATION
-        return self._enlarged(back, window.over(self.shrink))
-
-    def _positions(self, back: Value, window: Window) -> Value:
-        """[1, h, w, 2] the source positions that GridSample wants."""
-        return back.transpose(0, 2, 3, 1) + centres(self.g, window.over(self.shrink))
+        return pool(self.tensors[name], self.shrink)
 
     def _like_photo(self, source: Value, driving: Value) -> Value:
         """[] 1 while the lips are hardly further apart than in the portrait, 0 from OPENED[1] times its gap on.
@@ -218,15 +133,14 @@ class Generator:
 
     def _inside_mouth(self, moves: Value, patch: Patch, opening: Value, like_photo: Value) -> Value:
         """[1, 3, h, w] in INSIDE the upper teeth over the cavity, what is drawn in the light through the opening."""
-        g, window = self.g, INSIDE.over(self.shrink)
-        part = Patch(window.height, window.width, patch.start + np.array([window.top, window.left]))
+        g, part = self.g, patch.part(INSIDE)
         height = MOUTH.height // self.shrink
-        teeth = self._linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, part), height)
-        cavity = self._linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, part), height)
+        teeth = linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, part), height)
+        cavity = linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, part), height)
         own = cavity[:, 6:7] * like_photo
         cavity = g.concat([self._over(cavity[:, 0:3], cavity[:, 3:6], own * (1 / 255)), own], axis=1)
         layers = self._over(cavity, teeth[:, 0:4], teeth[:, 4:5] * (1 / 255))
-        lit = light(g, self._narrow(opening), window.height, window.width, self.shrink)
+        lit = light(g, self._narrow(opening), part.height, part.width, self.shrink)
         return layers[:, 0:3] * (lit + (1 - lit) * (layers[:, 3:4] * (1 / 255)))
 
     def _narrow(self, image: Value) -> Value:
@@ -267,17 +181,12 @@ class Generator:
 
     def _patch(self, centre: Value, size: tuple[int, int]) -> Patch:
         """A patch of `size` (height, width in pixels of the full crop) about a point [2] in crop units."""
-        height, width = size[0] // self.shrink, size[1] // self.shrink
-        slits = self.slits
-        middle = (centre.take([1, 0]) + 1) * (self.size / 2)
-        corner = middle - [height / 2 + slits.top, width / 2 + slits.left]
-        corner = self.g.minimum(corner.clip(0, None), [slits.height - height, slits.width - width])
-        return Patch(height, width, self.g.op("Round", corner).cast(TensorProto.INT64))
-
-    def _cut_map(self, where: Value, patch: Patch) -> Value:
-        """The part in a patch of a backward map [1, h, w, 2] over SLITS."""
-        part = self.g.op("Slice", where, patch.start, patch.start + patch.size, np.array([1, 2]))
-        return part.reshape(1, patch.height, patch.width, 2)
+        rows, columns = size[0] // STEP, size[1] // STEP
+        slits = SLITS.over(STEP)
+        corner = (centre.take([1, 0]) + 1) * (SIZE / 2 / STEP) - [rows / 2 + slits.top, columns / 2 + slits.left]
+        corner = self.g.minimum(corner.clip(0, None), [slits.height - rows, slits.width - columns])
+        cells, step = self.g.op("Round", corner), STEP // self.shrink
+        return Patch(rows, columns, cells.cast(TensorProto.INT64), step, (cells * step).cast(TensorProto.INT64))
 
     def _cut(self, image: Value, patch: Patch) -> Value:
         """The part in a patch of an image [1, 3, h, w] over SLITS."""

@@ -10,7 +10,7 @@ from .edges import ENDS_OVER, as_texture
 from .lip_line import line_darkness
 from .regions import MouthRegion
 from .sampling import sample
-from .windows import CROP, SLITS, Window
+from .windows import CROP, MOUTH, Window
 from .writer import Graph, Value
 
 
@@ -19,12 +19,11 @@ class SkinLayers:
     head_color: Value
     """[1, 3, 512, 512] the portrait, the upper lip's colour carried on below its edge."""
     upper_lip: Value
-    """[1, 2, SLITS] distance below the upper lip's edge (edges.py): above it the head layer covers all; then what
+    """[1, 2, MOUTH] distance below the upper lip's edge (edges.py): above it the head layer covers all; then what
     brightens the line between the lips (lip_line.py)."""
-    jaw_color: Value
-    """[1, 3, SLITS] the portrait, the lower lip's colour carried on above its edge."""
-    jaw_edge: Value
-    """[1, 2, SLITS] the same above the lower lip's edge, beyond which the jaw layer is transparent."""
+    jaw: Value
+    """[1, 5, MOUTH] the portrait, the lower lip's colour carried on above its edge; the same two for the lower lip,
+    beyond whose edge the jaw layer is transparent."""
 
 
 def crop(image: Value, window: Window) -> Value:
@@ -32,7 +31,7 @@ def crop(image: Value, window: Window) -> Value:
 
 
 def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
-    x, y = g.constant(SLITS.columns()), g.constant(SLITS.rows())
+    x, y = g.constant(MOUTH.columns()), g.constant(MOUTH.rows())
     u, v = mouth.frame.local(x, y)
     upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
     zone = mouth.zone(x, y)
@@ -43,7 +42,7 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
 
     upper_lip = g.minimum(v - upper, (1.015 - zone) * (ENDS_OVER / 0.06))
     jaw_edge = g.minimum(lower - v + 0.1, (mouth.width * 0.5 - along + 1) * (ENDS_OVER / 3))
-    here = crop(image, SLITS)
+    here = crop(image, MOUTH)
 
     # Beyond its edge each lip's colour is carried on, so that a stretched edge shows skin, not teeth.
     near = g.op("And", zone < 0.95, along < mouth.width * 0.55)
@@ -58,13 +57,12 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
     jaw_colour = carried_on(v < lower_end, g.maximum(v, lower_end), here)
 
     head_line, jaw_line = line_darkness(g, image, mouth, u, v, head_colour, jaw_colour)
-    top, left, bottom, right = SLITS.margins(CROP)
+    top, left, bottom, right = MOUTH.margins(CROP)
     change = g.op("Pad", head_colour - here, np.array([0, 0, top, left, 0, 0, bottom, right]))
     return SkinLayers(
         head_color=image + change,
         upper_lip=_with(as_texture(upper_lip), head_line),
-        jaw_color=jaw_colour,
-        jaw_edge=_with(as_texture(jaw_edge), jaw_line),
+        jaw=g.concat([jaw_colour, _with(as_texture(jaw_edge), jaw_line)], axis=1),
     )
 
 

@@ -18,7 +18,7 @@ from .lid_curves import LID_POINTS, own_motion
 from .motion_basis import OF_LOWER, OF_UPPER, RANK
 from .motion_basis import PATH as MOTION_BASIS
 from .regions import MouthRegion
-from .windows import COARSE_STEP, CROP, SIZE, SLITS
+from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP
 from .writer import Graph, Value
 
 JAW_FOLLOWS = {**dict.fromkeys(CHIN_PATCH, 0.6 / len(CHIN_PATCH)), **dict.fromkeys([14, 87, 317], 0.4 / 3)}
@@ -41,7 +41,7 @@ class WarpWeights:
     head: Value
     """[nodes of SLITS, OF_HEAD] the same for the head layer."""
     jaw: Value
-    """[nodes of SLITS, OF_JAW] the same for the jaw layer."""
+    """[nodes of MOUTH, OF_JAW] the same for the jaw layer."""
     keypoints: Value
     """[FACTORS, 478] from keypoint displacements to the factors of the three above."""
     mouth: Value
@@ -63,6 +63,13 @@ def _blend(g: Graph, common: Value, own: Value, share: Value, more: tuple[int, i
     """A layer's own field, which has `more` columns before and after, and the common one where its share is 0."""
     wide = g.op("Pad", common, np.array([0, more[0], 0, more[1]], np.int64))
     return wide + (own - wide) * share
+
+
+def _in_mouth(field: Value, columns: int) -> Value:
+    """[nodes of MOUTH, columns] of a field [nodes of SLITS, columns]."""
+    all_cells, cells = SLITS.over(STEP), MOUTH.inside(SLITS).over(STEP)
+    rows = field.reshape(all_cells.height, all_cells.width, columns)
+    return rows[cells.top : cells.bottom, cells.left : cells.right].reshape(-1, columns)
 
 
 def warp_weights(g: Graph, points: Value, mouth: MouthRegion) -> WarpWeights:
@@ -104,7 +111,7 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion) -> WarpWeights:
     return WarpWeights(
         crop=g.concat([rigid(everywhere), crop], axis=1),
         head=g.concat([rigid_in_slits, head], axis=1),
-        jaw=g.concat([jaw[:, :OF_LOWER], rigid_in_slits, jaw[:, OF_LOWER:]], axis=1),
+        jaw=_in_mouth(g.concat([jaw[:, :OF_LOWER], rigid_in_slits, jaw[:, OF_LOWER:]], axis=1), OF_JAW),
         keypoints=g.concat([factors[:OF_LOWER], motion.keypoints, factors[OF_LOWER:]], axis=0),
         mouth=g.concat([teeth, teeth + jaw_expression], axis=0),
         lids=own[: len(LID_POINTS)],

@@ -77,4 +77,4 @@ EYE = Window(top=0, left=0, height=72, width=96)
 """Where an eye may open: counted from a corner of its own, which follows the portrait."""
 
 MOUTH = Window(top=288, left=136, height=176, width=240)
-"""Where the inside of the mouth may show."""
+"""Where the mouth may open in the portrait: what moves with the jaw, and what shows between the lips."""

@@ -172,7 +172,9 @@ def test_integers_without_bounds_are_left() -> None:
 def test_bounds_hold(seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes, last = [make_node("Clip", ["x", "low", "high"], ["v0"])], "v0"
-    for index, kind in enumerate(rng.choice(["Add", "Sub", "Min", "Max", "Round", "Floor", "Relu", "Gather"], 6)):
+    for index, kind in enumerate(
+        rng.choice(["Add", "Sub", "Mul", "Min", "Max", "Round", "Floor", "Relu", "Gather"], 6)
+    ):
         others = {"Gather": ["picked"], "Round": [], "Floor": [], "Relu": []}.get(
             kind, ["other" if index % 2 else "v0"]
         )
@@ -188,5 +190,15 @@ def test_bounds_hold(seed: int) -> None:
     assert np.isfinite(bounds.low).all()
     for _ in range(5):
         found = run(graph, {"x": rng.uniform(-9, 9, 2).astype(np.float32)})[last]
-        assert (bounds.low - 1e-5 <= found).all()
-        assert (found <= bounds.high + 1e-5).all()
+        rounding = 1e-5 * (1 + np.abs(found))
+        assert (bounds.low - rounding <= found).all()
+        assert (found <= bounds.high + rounding).all()
+
+
+def test_zero_times_what_has_no_bounds_has_none() -> None:
+    nodes = [make_node("Clip", ["x", "low"], ["above"]), make_node("Mul", ["above", "factor"], ["y"])]
+    constants = {"low": np.float32(1), "factor": np.asarray([0, 2], np.float32)}
+    bounds = interval(model(nodes, {"x": (2,)}, ["y"], constants).graph.outputs[0])
+    assert bounds is not None
+    assert bounds.low.tolist() == [-np.inf, 2]
+    assert bounds.high.tolist() == [np.inf, np.inf]
