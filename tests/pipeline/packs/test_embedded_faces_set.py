@@ -7,9 +7,10 @@ import pytest
 from PIL import Image
 
 from pipeline.faces.finder import FaceFinder
+from pipeline.packs.embedded.authoring.anatomy import EYES, Eye
 from tests.faces.acting import FACES, POSES, SIZE, Actor, face_files, in_pixels, open_studio
 from tests.faces.measures.artefacts import detect, patches
-from tests.faces.measures.blackbox import F64, Coded, openings
+from tests.faces.measures.blackbox import F64, Coded, Mask, grown, inside, openings
 from tests.faces.measures.judging import Judge, rigid_error, sweep
 from tests.faces.measures.steadiness import bilinear, steadiness
 from tests.faces.measures.triangles import delaunay, face_triangles, flips
@@ -41,12 +42,47 @@ def test_one_face_is_found_in_every_portrait(name: str, finder: FaceFinder) -> N
     assert face.outside == 0
 
 
-@pytest.mark.parametrize(("name", "unit"), [("anna", "mouthSmile"), ("anna", "eyeBlink"), ("kofi", "jawOpen")])
+@pytest.mark.parametrize(
+    ("name", "unit"), [("anna", "mouthSmile"), ("anna", "eyeBlink"), ("kofi", "jawOpen"), ("kofi", "eyeBlink")]
+)
 def test_reads_what_was_asked(actors: dict[str, Actor], judge: Judge, name: str, unit: str) -> None:
     swept = sweep(actors[name], judge, unit, steps=4)
     assert swept.correlation > 0.9
     assert swept.gain > 0.2
     assert max(rigid_error(actors[name].points, points) for points in swept.points) < 5
+
+
+def opening(points: F64, eye: Eye) -> Mask:
+    """[512, 512] what lies a pixel and more inside the lids."""
+    return ~grown(~inside(points[[*eye.upper_edge, *eye.lower_edge[::-1]], :2]), 1)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_eyes_that_look_aside_are_as_light_as_the_photo(actors: dict[str, Actor], name: str) -> None:
+    actor = actors[name]
+    poses = [POSES[f"gaze {side}"] for side in ("left", "right", "up", "down")]
+    for keypoints, frame in zip(actor.keypoints(poses), actor.act(*poses), strict=True):
+        for eye in EYES:
+            own = np.percentile(actor.photo.mean(2)[opening(actor.points, eye)], [5, 97])
+            dark, bright = np.percentile(frame.mean(2)[opening(in_pixels(keypoints), eye)], [5, 97])
+            assert dark > 0.6 * own[0]
+            assert bright < own[1] + 10
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_closed_lids_have_the_grain_of_skin(actors: dict[str, Actor], name: str) -> None:
+    actor = actors[name]
+    (closed,) = actor.act(POSES["blink"])
+    for eye in EYES:
+        corners = actor.points[eye.corners, :2]
+        width, middle = float(np.linalg.norm(corners[1] - corners[0])), round(corners[:, 0].mean())
+        columns = slice(middle - int(0.2 * width), middle + int(0.2 * width))
+        lid, cheek = actor.points[eye.upper[3], 1], actor.points[eye.lower[3], 1] + 0.25 * width
+        grain = [
+            np.abs(np.diff(closed[int(top) : int(top + 0.12 * width) + 1, columns].mean(2), axis=1)).mean()
+            for top in (lid, cheek)
+        ]
+        assert 0.5 * grain[1] < grain[0] < 2 * grain[1]
 
 
 @pytest.fixture(scope="module")

@@ -5,39 +5,51 @@ Every texture covers a window of the crop about the eye. Where nothing moves the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from onnx import TensorProto
 
 from .anatomy import EYES, Eye
+from .eyeball import RIM, RIM_ENDS, Eyeball
 from .lid_curves import COLUMNS, LidCurves, smoothing
 from .regions import EyeRegion
 from .sampling import sample
 from .windows import EYE, SIZE
 from .writer import Graph, Value
 
-ABOVE, BELOW = 0.28, 0.08
+EDGE = 1.5
+"""Pixels of 512 over which a lid's edge passes into the eyeball."""
+
+ABOVE, BELOW = 0.28, 0.11
 """How far beyond the edges of the upper and the lower lid the skin of a closed lid reaches, widths of the eye."""
 
 LASHES, LASHES_END = 0.04, 0.10
 """Up to where above its edge all that is not skin moves with the upper lid, and from where on nothing does."""
 
-SKIN_ROWS = [0.14, 0.18, 0.22, 0.26]
-"""Where above the upper lid's edge the colour of the closed lid is taken, widths of the eye."""
+RIM_OF_LIDS = 0.09
+"""How far inside the opening what is not the ball's own (lashes, the lids' shade) moves with them, widths of the eye;
+at most the third part of the opening."""
 
-BESIDE_IRIS, HEIGHTS = [1.3, 1.45, 1.6], [0.35, 0.5, 0.65]
-"""Where the white of the eye is looked for: radii from the iris' centre, parts of the height of the opening."""
+SKIN_ABOVE, SKIN_BELOW = [0.14, 0.18, 0.22, 0.26], [0.12, 0.15, 0.18]
+"""Where above the upper lid's edge and below the lower one's the colour of the closed lid is taken, widths."""
 
-IN_SHADE = 0.55
+IN_SHADE = 0.3
 """How much of its colour a closed lid has from below the eye: above it, the brow casts a shadow that the lid, which
 bulges, does not get."""
 
-BULGE = 0.5
+BULGE = 0.35
 """Of the light on a closed lid, a quarter of which is added in its middle."""
 
-IRIS_REACH = 1.32
-"""Radius beyond which nothing belongs to the iris, in radii of the landmarks."""
+CREASE = 0.2
+"""Of the fold above the lid, what is still seen when it is closed."""
+
+LASH_ROWS, LASH_DARKNESS = [-0.03, -0.015, 0.0, 0.015, 0.03], (0.45, 0.8)
+"""Where about the upper lid's edge its lashes' darkness is taken (widths of the eye), and its bounds."""
+
+GRAIN_FROM, GRAIN, PLAIN = 0.62, 0.06, 4.0
+"""How far below the eye the skin's grain is taken (widths of the eye), the largest that counts as grain, and how many
+times the usual energy it has where there is more than skin (glasses, hair)."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +58,9 @@ class EyeLayers:
     """[2, 8, EYE] colour of the closed lids' skin, of the eyeball without iris, 1 where that skin replaces the photo
     in a closed eye, and 1 where it does so in every eye, with lashes on it."""
     lashes: Value
-    """[2, 3, EYE] what lashes and lid edges add to that skin; moves with the lids."""
+    """[2, 3, EYE] what lashes, lid edges and their shade add to skin and ball; moves with the lids."""
     irises: Value
-    """[2, 3, EYE] what the iris adds to the eyeball; moves with the gaze."""
+    """[2, 4, EYE] colour of the iris times its coverage, and its coverage; moves with the gaze."""
     frames: Value
     """[2, 4, 2] rows: what u (half tables) and v (pixels) gain per pixel of x, per pixel of y, u and v at the
     window's corner, x and y of that corner in pixels of the crop."""
@@ -56,6 +68,8 @@ class EyeLayers:
     """[2, 2, 64] v of the upper and of the lower lid's edge."""
     motion: Value
     """[2, 2, 64, 7] what each lid landmark's motion adds to them."""
+    lash_line: Value
+    """[2, 1, 64] how much darker than skin the upper lid's lashes are, 0..1."""
 
 
 class EyeTextures:
@@ -72,40 +86,60 @@ class EyeTextures:
         self.x = self.corner[0] + EYE.columns()
         self.y = self.corner[1] + EYE.rows()
         self.u, self.v = region.frame.local(self.x, self.y)
-        start = self.corner.take([1, 0]).cast(TensorProto.INT64)
-        photo = g.op("Slice", image, start, start + size[::-1].astype(np.int64), np.array([2, 3]))
-        self.photo = photo.reshape(1, 3, EYE.height, EYE.width)
+        self.photo = self._window(0.0)
         edges = self.curves.at(self.edges(), 2, self.u)
         self.upper, self.lower = edges[0, 0], edges[0, 1]
-        iris = points.take(eye.iris)[:, 0:2]
-        self.iris_u, self.iris_v = (part[0] for part in region.frame.local_points(iris[0:1]))
-        rim = iris.take([1, 3]) - iris[0:1]
-        self.radius = (rim * rim).sum(1).sqrt().mean(0)
+        self.ball = Eyeball(g, image, self.curves, region, points.take(eye.iris)[:, 0:2])
 
-    def skin(self) -> tuple[Value, Value, Value]:
-        """Colour of the closed lids [1, 3, EYE], where it replaces the photo [1, 2, EYE], the lashes [1, 3, EYE].
+    def _window(self, down: Value | float) -> Value:
+        """[1, 3, EYE] the photo in the eye's window, or so many pixels below it."""
+        corner = self.corner + self.g.concat([np.zeros(1), (self.corner[1] * 0 + down).reshape(1)], axis=0)
+        limit = np.array([SIZE - EYE.width, SIZE - EYE.height], np.float32)
+        start = self.g.minimum(corner, limit).take([1, 0]).cast(TensorProto.INT64)
+        end = start + np.array([EYE.height, EYE.width], np.int64)
+        photo = self.g.op("Slice", self.image, start, end, np.array([2, 3]))
+        return photo.reshape(1, 3, EYE.height, EYE.width)
 
-        The fold above the lid is replaced as the eye closes; what is near the lid's edge moves with it.
+    def layers(self) -> tuple[Value, Value, Value]:
+        """[1, 8, EYE], [1, 3, EYE], [1, 4, EYE]: see EyeLayers."""
+        g = self.g
+        skin, closed, moving = self._skin()
+        ball, iris = self._eyeball()
+        opening = self._opening()
+        eyeball = ball * (1 - iris[:, 3:4]) + iris[:, 0:3]
+        covered = self.photo + (skin - self.photo) * moving
+        lashes = self.photo - covered - (eyeball - covered) * opening
+        return g.concat([skin, ball, closed, moving], axis=1), lashes, iris
+
+    def _opening(self) -> Value:
+        """[1, 1, EYE] where the ball shows in the photo, as the generator draws it."""
+        g = self.g
+        apart = g.smoothstep(self.lower - self.upper - 0.4)
+        above = g.smoothstep((self.v - self.upper) / EDGE + 0.5)
+        return (above * g.smoothstep((self.lower - self.v) / EDGE + 0.5) * apart).unsqueeze(0, 1)
+
+    def _skin(self) -> tuple[Value, Value, Value]:
+        """Colour of the closed lids [1, 3, EYE], where it replaces the photo [1, 1, EYE] when they close and always.
+
+        Some of the fold above the lid stays as the eye closes; what is near the lid's edge moves with it.
         """
         g, width = self.g, self.region.width
         top, bottom = self.upper - width * ABOVE, self.lower + width * BELOW
         there = g.smoothstep((self.v - top) / (width * (ABOVE - LASHES_END)))
         there = there * g.smoothstep((bottom - self.v) / (width * BELOW * 0.5))
         there = (there * g.smoothstep((width * 0.66 - self.u.abs()) / (width * 0.14))).unsqueeze(0, 1)
-        above, below = self._rows_above(), self._row(self.curves.lower + width * BELOW)
+        above = self._skin_along(self.curves.upper, [-reach for reach in SKIN_ABOVE])
+        below = self._skin_along(self.curves.lower, SKIN_BELOW)
         above = above + (below - above) * IN_SHADE
         ends = g.concat([(smoothing(6) @ row.transpose(1, 0)).transpose(1, 0) for row in (above, below)], axis=0)
         ends = self.curves.at(ends, 6, self.u)
         down = ((self.v - top) / g.maximum(bottom - top, 1.0)).clip(0, 1)
         down = g.smoothstep((down - 0.35) / 0.65)
         fill = (ends[:, 0:3] + (ends[:, 3:6] - ends[:, 0:3]) * down) * self._round()
-        moving = there * (1 - g.smoothstep((self.upper - self.v - width * LASHES) / (width * (LASHES_END - LASHES))))
-        skin = fill
-        inner_upper, inner_lower = self.upper + 0.7, self.lower - 0.7
-        at = g.where(self.v - self.upper < self.lower - self.v, g.minimum(self.v, inner_upper),
-                     g.maximum(self.v, inner_lower))  # fmt: skip
-        lashes = (sample(g, self.image, *self.region.frame.pixel(self.u, at)) - skin) * moving
-        return skin, g.concat([there, moving], axis=1), lashes
+        higher = ((self.upper - self.v) / width).unsqueeze(0, 1)
+        moving = there * (1 - g.smoothstep((higher - LASHES) / (LASHES_END - LASHES)))
+        closed = there * (1 - g.smoothstep((higher - LASHES_END) / 0.04) * CREASE)
+        return fill + self._grain(), closed, moving
 
     def _round(self) -> Value:
         """[EYE] light on a closed lid: more in the middle, where it bulges over the eyeball, less towards its rim."""
@@ -113,71 +147,58 @@ class EyeTextures:
         across = (self.u / (self.region.width * 0.5)).clip(-1, 1)
         return (1 - across * across) * (height * (1 - height)) * BULGE + 0.97
 
-    def _row(self, v: Value) -> Value:
-        """[3, 64] the photo along a table of v."""
-        x, y = self.region.frame.pixel(self.curves.u, v)
-        return sample(self.g, self.image, x.unsqueeze(0), y.unsqueeze(0)).reshape(3, COLUMNS)
+    def _grain(self) -> Value:
+        """[1, 3, EYE] how the skin below the eye differs from its own mean around; none high above the lid."""
+        lid = self.g.smoothstep((self.v - self.upper) / (self.region.width * 0.06) + 2.7)
+        skin = self._window(self.g.op("Round", self.region.width * GRAIN_FROM))
+        around = self.g.op("AveragePool", skin, kernel_shape=[5, 5], pads=[2, 2, 2, 2])
+        grain = (skin - around).clip(-GRAIN, GRAIN)
+        energy = self.g.op("AveragePool", (grain * grain).mean(1, keep=True), kernel_shape=[9, 9], pads=[4, 4, 4, 4])
+        usual = 1 / (1 / (energy + 1e-6)).mean(2, 3, keep=True)
+        return grain * ((2 - energy / (usual * PLAIN)).clip(0, 1) * lid)
 
-    def _rows_above(self) -> Value:
-        """[3, 64] the colour of the skin above the lid: of several rows rather the brighter, which are no crease."""
-        rows = [self._row(self.curves.upper - self.region.width * reach).unsqueeze(0) for reach in SKIN_ROWS]
-        colours = self.g.concat(rows, axis=0)
+    def _skin_along(self, edge: Value, reaches: list[float]) -> Value:
+        """[3, 64] the colour of the skin beside a lid: of several rows rather the brighter, which are no crease."""
+        colours = self._rows(edge, reaches)
         weights = (colours.mean(1, keep=True) * 18).exp()
         return (colours * weights).sum(0) / weights.sum(0)
 
-    def eyeball(self) -> tuple[Value, Value]:
-        """The eyeball without its iris [1, 3, EYE], and what the iris adds to it [1, 3, EYE]."""
-        g = self.g
-        from_iris_u, from_iris_v = self.u - self.iris_u, self.v - self.iris_v
-        distance = (from_iris_u * from_iris_u + from_iris_v * from_iris_v + 1e-6).sqrt() / self.radius
-        near = 1 - g.smoothstep((distance - 1.12) / (IRIS_REACH - 1.12))
+    def _rows(self, edge: Value, reaches: list[float]) -> Value:
+        """[rows, 3, 64] the photo along copies of a lid's edge."""
+        rows = []
+        for reach in reaches:
+            x, y = self.region.frame.pixel(self.curves.u, edge + self.region.width * reach)
+            rows.append(sample(self.g, self.image, x.unsqueeze(0), y.unsqueeze(0)).reshape(1, 3, COLUMNS))
+        return self.g.concat(rows, axis=0)
 
-        # Hidden parts of the iris continue it at the same distance from its centre.
-        v = self._inside(self.u, self.v)
-        rise = v - self.iris_v
-        across = ((distance * self.radius) * (distance * self.radius) - rise * rise).clip(0, None).sqrt()
-        turned = g.where(from_iris_u < 0.0, -across, across) + self.iris_u
-        u = self.u + (turned - self.u) * near
-        whole = self._at(u, self._inside(u, v))
-        whole = g.where(((self.v - v).abs() > 0.0).unsqueeze(0, 1), whole, self.photo)
+    def lash_line(self) -> Value:
+        """[1, 1, 64]: see EyeLayers."""
+        skin = self._skin_along(self.curves.upper, [-reach for reach in SKIN_ABOVE]).mean(0)
+        dark = self._rows(self.curves.upper, LASH_ROWS).mean(1).min(0)
+        darker = (1 - dark / (skin + 0.02)).clip(*LASH_DARKNESS)
+        return (smoothing(3) @ darker.unsqueeze(1)).reshape(1, 1, COLUMNS)
 
-        white = self._white()
-        near = near.unsqueeze(0, 1)
-        ball = whole + (white - whole) * near
-        return ball, whole - ball
+    def _eyeball(self) -> tuple[Value, Value]:
+        """The eyeball without its iris [1, 3, EYE], and the iris [1, 4, EYE].
 
-    def _white(self) -> Value:
-        """[1, 3, EYE] the white of the eye where the iris is: from its brighter parts to the left and to the right."""
-        g, half = self.g, self.region.width * 0.5
-        colours, weights = [], []
-        for sign in (-1.0, 1.0):
-            beside = self.iris_u + self.radius * (g.constant(np.array(BESIDE_IRIS)) * sign)
-            edges = self.curves.at(self.edges(), 2, beside.unsqueeze(0)).reshape(2, len(BESIDE_IRIS), 1)
-            heights = g.constant(np.array(HEIGHTS).reshape(1, -1))
-            v = edges[0] + (edges[1] - edges[0]) * heights
-            seen = self._at(beside.unsqueeze(1) + v * 0, v).reshape(3, -1)
-            inside = ((half * 0.96 - beside.abs()) / (half * 0.1)).clip(0, 1).unsqueeze(1) + v * 0
-            weight = (seen.mean(0) * 5).exp() * (inside.reshape(-1) + 1e-4)
-            colours.append(((seen * weight).sum(1) / weight.sum(0)).reshape(1, 3, 1, 1))
-            weights.append(weight.sum(0))
-        left = ((self.iris_u + self.radius * 1.3 - self.u) / (self.radius * 2.6)).clip(0, 1)
-        left, right = left * weights[0], (1 - left) * weights[1]
-        return colours[1] + (colours[0] - colours[1]) * (left / (left + right)).unsqueeze(0, 1)
+        Both show the photo inside the opening; near the lids and beyond them, what they hide.
+        """
+        g, ball = self.g, self.ball
+        rim = g.minimum(self.region.width * RIM_OF_LIDS, (self.lower - self.upper).clip(1, None) * 0.33)
+        seen = g.smoothstep((self.v - self.upper) / rim) * g.smoothstep((self.lower - self.v) / (rim * 0.6))
+        seen = (seen * g.smoothstep((self.region.width * 0.5 - self.u.abs()) / 3)).unsqueeze(0, 1)
+        coverage = 1 - g.smoothstep((ball.distance(self.u, self.v) - RIM) / (RIM_ENDS - RIM))
+        coverage = coverage.unsqueeze(0, 1)
+        white = ball.white(self.u, self.v, EYE.height, EYE.width)
+        plain = white + (self.photo - white) * (seen * (1 - coverage))
+        hidden = ball.iris(self.u, self.v)
+        hidden = hidden * coverage + plain * (1 - coverage)
+        whole = hidden + (self.photo - hidden) * seen
+        return plain, g.concat([whole - plain * (1 - coverage), coverage], axis=1)
 
     def edges(self) -> Value:
         """[2, 64] the tables of the upper and of the lower edge."""
         return self.g.concat([self.curves.upper.unsqueeze(0), self.curves.lower.unsqueeze(0)], axis=0)
-
-    def _inside(self, u: Value, v: Value) -> Value:
-        """v held inside the opening at u, a little off the lids."""
-        g = self.g
-        edges = self.curves.at(self.edges(), 2, u)
-        upper, lower = edges[0, 0], edges[0, 1]
-        inset = g.minimum((lower - upper) * 0.3, 1.0)
-        return g.maximum(g.minimum(v, lower - inset), upper + inset)
-
-    def _at(self, u: Value, v: Value) -> Value:
-        return sample(self.g, self.image, *self.region.frame.pixel(u, v))
 
     def frame(self) -> Value:
         """[1, 4, 2] the eye's axes; see EyeLayers.frames."""
@@ -188,18 +209,20 @@ class EyeTextures:
         return g.concat([*flat, self.corner], axis=0).reshape(1, 4, 2)
 
 
+_PARTS = [field.name for field in fields(EyeLayers)]
+
+
 def eye_layers(g: Graph, image: Value, points: Value, regions: list[EyeRegion]) -> EyeLayers:
     """The layers of both eyes for an image [1, 3, 512, 512] and its points [478, 3] in pixels."""
-    parts: dict[str, list[Value]] = {name: [] for name in ("still", "lashes", "irises", "frames", "edges", "motion")}
+    parts: dict[str, list[Value]] = {name: [] for name in _PARTS}
     for eye, region in zip(EYES, regions, strict=True):
         textures = EyeTextures(g, image, points, eye, region)
-        skin, there, lashes = textures.skin()
-        ball, iris = textures.eyeball()
-        curves = textures.curves
-        parts["still"].append(g.concat([skin, ball, there], axis=1))
+        still, lashes, irises = textures.layers()
+        parts["still"].append(still)
         parts["lashes"].append(lashes)
-        parts["irises"].append(iris)
+        parts["irises"].append(irises)
         parts["frames"].append(textures.frame())
         parts["edges"].append(textures.edges().unsqueeze(0))
-        parts["motion"].append(curves.motion().unsqueeze(0))
+        parts["motion"].append(textures.curves.motion().unsqueeze(0))
+        parts["lash_line"].append(textures.lash_line())
     return EyeLayers(**{name: g.concat(values, axis=0) for name, values in parts.items()})

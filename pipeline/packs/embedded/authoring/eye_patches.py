@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .lid_curves import COLUMNS
+from .eye_layers import EDGE
+from .lid_curves import COLUMNS, LOWER_LID_SHARE, TABLE_REACH
 from .sampling import dense_scale, linear, pool, sample_dense
 from .windows import EYE, SIZE
 from .writer import Graph, Value
@@ -12,8 +13,8 @@ from .writer import Graph, Value
 MARGIN = 1.0
 """Below this gap (pixels of 512) lids slow down as they come together."""
 
-EDGE = 1.5
-"""Pixels of 512 over which a lid's edge passes into the eyeball."""
+LASH_LINE = 0.06
+"""Half width of the line that the lashes of a closed eye make, widths of the eye."""
 
 
 def moved_edges(g: Graph, edges: Value, motion: Value, lids: Value, frames: Value) -> tuple[Value, Value]:
@@ -30,7 +31,7 @@ def moved_edges(g: Graph, edges: Value, motion: Value, lids: Value, frames: Valu
     above = rest + gain - floor
     kept = (above / MARGIN - 1).clip(-60, 0).exp() * MARGIN
     short = g.where(above < MARGIN, kept - above, 0.0)
-    moves = moves + g.concat([short * -0.9, short * 0.1], axis=1)
+    moves = moves + g.concat([short * (LOWER_LID_SHARE - 1), short * LOWER_LID_SHARE], axis=1)
     return edges + moves, moves
 
 
@@ -60,7 +61,8 @@ class EyePatches:
         apart = g.smoothstep((gap - 0.4) / 1.0)
         rest = gap - moves[:, 1:2] + moves[:, 0:1]
         narrowed = (gap / g.maximum(rest, 0.5)).clip(0, 1)
-        table = g.concat([edges, moves, apart, narrowed], axis=1).reshape(2, 6, 1, COLUMNS)
+        closing = (1 - narrowed) * (1 - narrowed) * ((rest - gap) * 0.3).clip(0, 1) * self.tensors["lash_line"]
+        table = g.concat([edges, moves, apart, narrowed, closing], axis=1).reshape(2, 7, 1, COLUMNS)
         lid = linear(table, self._grid(g.concat([u, u * 0], axis=1)), COLUMNS)
         upper, lower = lid[:, 0:1], lid[:, 1:2]
         soft = EDGE * (1 if self.shrink == 1 else 0.8 * self.shrink)
@@ -70,7 +72,8 @@ class EyePatches:
         place = (position + 0.5) * units - 1
         still = linear(pool(self.tensors["eye_still"], self.shrink), self._grid(place), EYE.height // self.shrink)
         turned = place - (gaze * (SIZE / 2)).reshape(2, 2, 1) * units
-        eyeball = still[:, 3:6] + self._dense("eye_irises", turned)
+        iris = self._dense("eye_irises", turned)
+        eyeball = still[:, 3:6] * (1 - iris[:, 3:4] * (1 / 255)) + iris[:, 0:3]
         down = frames[:, 0:2, 1:2] * units
         on_upper = g.smoothstep((upper + lower) * (0.5 / soft) - v * (1 / soft) + 0.5)
         # A closing eye hides the lower lid's wet rim, and lashes come to lie over its own.
@@ -78,9 +81,18 @@ class EyePatches:
         shifts = [place - lid[:, i : i + 1].reshape(2, 1, count) * down for i in (2, 3)]
         upper_lashes, lower_lashes = (self._dense("eye_lashes", shifted) for shifted in shifts)
         lashes = upper_lashes * shares[0] + lower_lashes * shares[1]
+        lashes = lashes.clip(None, 0) + lashes.clip(0, None) * lid[:, 5:6]  # light on an open lid's rim
         closed, always = still[:, 6:7] * (1 / 255), still[:, 7:8] * (1 / 255)
-        skin = (still[:, 0:3] - frame) * (always + (closed - always) * (1 - lid[:, 5:6])) + lashes
-        return skin + (eyeball - frame - skin) * opening
+        skin = (still[:, 0:3] - frame) * (always + (closed - always) * (1 - lid[:, 5:6]))
+        changed = skin + (eyeball - frame - skin) * opening + lashes
+        return changed - (frame + changed) * self._lash_line(v - upper, lid[:, 6:7])
+
+    def _lash_line(self, below: Value, share: Value) -> Value:
+        """[2, 1, h, w] how much darker the lashes of a closing eye make what lies so far below the upper lid's edge."""
+        frames = self.tensors["eye_frames"]
+        per_pixel = (frames[:, 0:1, 0:1] * frames[:, 0:1, 0:1] + frames[:, 1:2, 0:1] * frames[:, 1:2, 0:1]).sqrt()
+        away = below * (per_pixel * (TABLE_REACH / LASH_LINE)).unsqueeze(3)
+        return self.g.smoothstep(1 - away.abs()) * share
 
     def _grid(self, place: Value) -> Value:
         """[2, h, w, 2] of places [2, 2, h * w]."""

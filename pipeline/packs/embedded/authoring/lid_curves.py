@@ -30,6 +30,9 @@ contrast between as many rows above and below."""
 CHEEK_ROWS = [0.30, 0.34, 0.38, 0.42]
 """Where below the lower lid's landmarks there is but skin, widths of the eye."""
 
+LOWER_LID_SHARE = 0.25
+"""Part of the way that the lower lid makes when the eye closes."""
+
 CLOSES_EARLY = 1.1
 """How much more than their landmarks lids move, so that no slit stays between edges that meet at landmarks only."""
 

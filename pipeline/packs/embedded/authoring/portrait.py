@@ -30,12 +30,13 @@ from .anatomy import (
     scatter,
 )  # fmt: skip
 from .fields import inverse_transpose, moving_least_squares
+from .lid_curves import LOWER_LID_SHARE
 from .mouth_units import mouth_units, undone_smile
 from .regions import Frame, polyline
 from .writer import Graph, Value
 
-LOWER_LID_SHARE = 0.14
-"""Part of the way that the lower lid makes when the eye closes."""
+WIDE_SHARE = 0.5
+"""Of the measured eyeWide, which is that of a fright."""
 
 FOLD_SHARE = 0.15
 """How far the fold above the lid follows the lid."""
@@ -186,7 +187,7 @@ def own_units(g: Graph, kp: Value) -> Value:
     for eye, (side, inwards, outwards) in zip(EYES, sides, strict=True):
         fitted[f"eyeBlink{side}"] = blink_unit(g, kp, eye)
         wide = f"eyeWide{side}"
-        fitted[wide] = openness(kp, eye) * UNIT_OFFSETS[UNITS.index(wide)]
+        fitted[wide] = openness(kp, eye) * (UNIT_OFFSETS[UNITS.index(wide)] * WIDE_SHARE)
         gaze = gaze_units(g, kp, eye)
         fitted[f"eyeLookIn{side}"], fitted[f"eyeLookOut{side}"] = gaze[inwards], gaze[outwards]
         fitted[f"eyeLookUp{side}"], fitted[f"eyeLookDown{side}"] = gaze["up"], gaze["down"]
