@@ -33,8 +33,10 @@ class HeadFrame:
     def with_changes(self, changes: list[Value]) -> Value:
         """[1, 3, size, size] the frame, RGB 0..1, with what is added to it in SLITS [1, 3, h, w]."""
         g = self.g
-        slits = g.op("Sum", self.slits, *changes).clip(0, 255)
-        middle = g.concat([self.left, slits, self.right], axis=3)
+        slits = self.slits
+        for change in changes:
+            slits = slits + change
+        middle = g.concat([self.left, slits.clip(0, 255), self.right], axis=3)
         return g.concat([self.above, middle, self.below], axis=2) * (1 / 255)
 
     def _tiles(self, window: Window) -> Value:
