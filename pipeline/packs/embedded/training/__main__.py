@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--recordings", type=Path, required=True, help="folder that `...training.recordings` wrote")
     parser.add_argument("--folder", type=Path, default=Path("/dev/shm/talkreel"), help="where the speech goes")
     parser.add_argument("--output", type=Path, default=WEIGHTS)
+    parser.add_argument("--start", type=Path, help="weights to go on from; those of the life are kept")
     parser.add_argument("--part", type=float, default=1.0, help="of the speech and the steps; small = a trial")
     parser.add_argument("--speech-steps", type=int, default=7000)
     parser.add_argument("--speech-seconds", type=float, default=400)
@@ -60,13 +61,25 @@ def main() -> None:
         f"speech made in {time.monotonic() - started:.0f} s, {failed} of {len(jobs)} jobs failed: {hours}", flush=True
     )
 
-    speech = train_speech(groups, max(2, round(arguments.speech_steps * part)), arguments.speech_seconds, device)
+    start = {} if arguments.start is None else loaded(arguments.start)
+    life = {name: value for name, value in start.items() if name.startswith("life.")}
+    before = {name: value for name, value in start.items() if name not in life} or None
+    steps = max(2, round(arguments.speech_steps * part))
+    speech = train_speech(groups, steps, arguments.speech_seconds, device, before)
     for name in HELD_OUT:
         print(f"{name}: {validate(speech, groups[name], device)}", flush=True)
-    save(arguments.output, speech.state_dict())  # should the rest fail
-    life = train_life(groups, max(2, round(arguments.life_steps * part)), arguments.life_seconds, device)
-    save(arguments.output, {**speech.state_dict(), **{f"life.{name}": w for name, w in life.state_dict().items()}})
+    save(arguments.output, {**speech.state_dict(), **life})  # should the rest fail
+    if not life:
+        trained = train_life(groups, max(2, round(arguments.life_steps * part)), arguments.life_seconds, device)
+        life = {f"life.{name}": value for name, value in trained.state_dict().items()}
+        save(arguments.output, {**speech.state_dict(), **life})
     print(f"{time.monotonic() - started:.0f} s in all", flush=True)
+
+
+def loaded(path: Path) -> dict[str, torch.Tensor]:
+    """The weights of a file that `save` wrote."""
+    with np.load(path) as file:
+        return {name: torch.tensor(file[name].astype(np.float32)) for name in file.files}
 
 
 def save(path: Path, state: Mapping[str, torch.Tensor]) -> None:

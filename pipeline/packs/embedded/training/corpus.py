@@ -31,6 +31,12 @@ SAMPLE_RATE = 16000
 STEP = SAMPLE_RATE // LABEL_RATE
 TAKE_SECONDS = (8, 14)
 PAUSE_SECONDS = (0.15, 1.1)
+LONE_PART, LONE_PAUSE_SECONDS = 0.25, (0.4, 5.0)
+"""So many takes are of single words, or a letter of one, far apart: a short sound by itself is speech all the same."""
+
+LONE_GROUPS = ("espeak", "flite")
+"""Festival ends with a fault on some single letters."""
+
 TIME_LIMIT = 150.0
 """Seconds a job may take."""
 
@@ -113,8 +119,12 @@ def to_rate(samples: NDArray[Any], rate: int) -> NDArray[np.float32]:
     return resample_poly(samples.astype(np.float32), SAMPLE_RATE // common, rate // common).astype(np.float32)
 
 
-def take(say: Speaker, sentences: Sequence[str], chance: random.Random) -> dict[str, NDArray[Any]]:
+def take(
+    say: Speaker, sentences: Sequence[str], chance: random.Random, *, lone: bool = False
+) -> dict[str, NDArray[Any]]:
     """A take: `audio` int16 [160 T], `labels` int8 [T], `shares` uint8 [T, 13], `pitch` int8 [T].
+
+    lone: single words of the sentences, far apart.
 
     Raises:
         ValueError: the voice says none of it.
@@ -126,11 +136,15 @@ def take(say: Speaker, sentences: Sequence[str], chance: random.Random) -> dict[
     for _ in range(8):
         if total >= wanted * SAMPLE_RATE:
             break
-        audio, starts = say(chance.choice(sentences))
-        if len(audio) < 4000 or len(starts) < 4:
+        text = chance.choice(sentences)
+        if lone:
+            word = chance.choice(text.split())
+            text = word if chance.random() < 0.75 else chance.choice(word)
+        audio, starts = say(text)
+        if len(audio) < 4000 * (1 - 0.6 * lone) or len(starts) < 4 - 2 * lone:
             continue
         steps = len(audio) // STEP
-        pause = round(chance.uniform(*PAUSE_SECONDS) * LABEL_RATE)
+        pause = round(chance.uniform(*(LONE_PAUSE_SECONDS if lone else PAUSE_SECONDS)) * LABEL_RATE)
         parts += [audio[: steps * STEP], np.zeros(pause * STEP, np.float32)]
         kinds += [labels(starts, steps), np.full(pause, SILENCE, np.int8)]
         total += (steps + pause) * STEP
@@ -163,7 +177,9 @@ def _takes(job: Job, texts: Mapping[str, list[str]], folder: Path) -> list[dict[
         elif job.group == "syllables":
             result.append(packed(*sounds.syllables(noise)))
         else:
-            result.append(take(*_speaker(job.group, texts, chance, folder / f"{job.group}_{job.seed}.wav"), chance))
+            speaker = _speaker(job.group, texts, chance, folder / f"{job.group}_{job.seed}.wav")
+            lone = job.group in LONE_GROUPS and chance.random() < LONE_PART
+            result.append(take(*speaker, chance, lone=lone))
     return result
 
 

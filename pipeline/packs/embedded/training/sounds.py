@@ -39,7 +39,7 @@ def vowel(seconds: float, formants: tuple[float, ...], f0: Floats) -> Floats:
 def _envelope(count: int, random: np.random.Generator) -> Floats:
     if random.random() < 0.4:
         return np.sin(np.pi * (np.arange(count) + 0.5) / count)
-    edge = max(1, round(min(0.4 * count, random.uniform(1, 40) / 1000 * SAMPLE_RATE)))
+    edge = max(1, round(min(0.4 * count, np.exp(random.uniform(np.log(0.1), np.log(40))) / 1000 * SAMPLE_RATE)))
     ramp = (np.arange(count) + 0.5) / edge
     return np.clip(np.minimum(ramp, ramp[::-1]), 0, 1)
 
@@ -57,7 +57,8 @@ def syllables(random: np.random.Generator) -> tuple[Floats, NDArray[np.int8]]:
 
     def speak(kind: str) -> None:
         seconds = random.uniform(0.08, 0.5) if random.random() < 0.85 else random.uniform(0.5, 2.5)
-        f0 = np.exp(random.uniform(np.log(80), np.log(280))) * np.exp(random.uniform(-0.12, 0.12, 2))
+        glide = random.uniform(-0.12, 0.12, 2) * (random.random() < 0.7)
+        f0 = np.exp(random.uniform(np.log(80), np.log(280))) * np.exp(glide)
         size = np.exp(random.uniform(-0.12, 0.12))
         plain = kind == "aa" and random.random() < 0.35
         formants = () if plain else tuple(f * size * np.exp(random.normal(0, 0.04)) for f in FORMANTS_HZ[kind])
@@ -65,7 +66,7 @@ def syllables(random: np.random.Generator) -> tuple[Floats, NDArray[np.int8]]:
         add(sound * _envelope(len(sound), random) * random.uniform(0.1, 0.5), CLASSES.index(kind))
 
     while len(said) < 12 * LABEL_RATE:
-        add(np.zeros(round(np.exp(random.uniform(np.log(0.15), np.log(3))) * SAMPLE_RATE)), SILENCE)
+        add(np.zeros(round(np.exp(random.uniform(np.log(0.15), np.log(6))) * SAMPLE_RATE)), SILENCE)
         speak(random.choice(list(FORMANTS_HZ)))
         for _ in range(random.integers(0, 4)):
             between = random.random()

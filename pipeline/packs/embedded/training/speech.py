@@ -25,7 +25,13 @@ SHARES = {"espeak": 0.24, "flite": 0.27, "festival": 0.07, "aligned": 0.1, "sear
 
 BATCH = 64
 WARP = 0.2
-PEAK_RATE, WARM_UP, WEIGHT_DECAY, CLIP, AVERAGING = 1.6e-3, 0.05, 0.02, 1.0, 0.9995
+PEAK_RATE, WARM_UP, WEIGHT_DECAY, CLIP = 1.6e-3, 0.05, 0.02, 1.0
+AGAIN_RATE = 5e-4
+"""Peak rate for networks that have learned already."""
+
+AVERAGED_PART = 3.5
+"""The weights are an exponential mean over the last 1 / AVERAGED_PART of a run."""
+
 SMOOTHING = 0.05
 RARE = {"th": 1.8, "uw": 1.4, "f v": 1.2}
 """Rare sounds weigh so much more than the others, or they would be taken for their neighbours."""
@@ -90,12 +96,22 @@ def heard(batch: Batch, front: FrontEnd, change: Augmentation) -> Tensor:
     return change.masks(front.normalised(windows, floor[:, :, None]))
 
 
-def train_speech(groups: Mapping[str, Takes], steps: int, seconds: float, device: torch.device) -> SpeechNetworks:
-    """So many steps, or as many as are done in so many seconds."""
+def train_speech(
+    groups: Mapping[str, Takes],
+    steps: int,
+    seconds: float,
+    device: torch.device,
+    start: Mapping[str, Tensor] | None = None,
+) -> SpeechNetworks:
+    """So many steps, or as many as are done in so many seconds; `start`: weights to go on from."""
     torch.manual_seed(0)
     networks = SpeechNetworks().to(device)
+    if start is not None:
+        networks.load_state_dict(start)
+    peak = PEAK_RATE if start is None else AGAIN_RATE
+    averaging = 1 - AVERAGED_PART / max(steps, 2 * AVERAGED_PART)
     average = [p.detach().clone() for p in networks.parameters()]
-    optimiser = torch.optim.AdamW(networks.parameters(), PEAK_RATE, weight_decay=WEIGHT_DECAY, betas=(0.9, 0.98))
+    optimiser = torch.optim.AdamW(networks.parameters(), peak, weight_decay=WEIGHT_DECAY, betas=(0.9, 0.98))
     front, change = FrontEnd(device), Augmentation(device)
     parts = {name: max(1, round(share * BATCH)) for name, share in SHARES.items() if name in groups}
     started, step = time.monotonic(), 0
@@ -103,7 +119,7 @@ def train_speech(groups: Mapping[str, Takes], steps: int, seconds: float, device
         done = max(step / steps, (time.monotonic() - started) / seconds)
         if done >= 1:
             break
-        rate = PEAK_RATE * min(1.0, done / WARM_UP + 0.01) * (0.5 + 0.5 * math.cos(math.pi * done)) + 1e-6
+        rate = peak * min(1.0, done / WARM_UP + 0.01) * (0.5 + 0.5 * math.cos(math.pi * done)) + 1e-6
         for group in optimiser.param_groups:
             group["lr"] = rate
         with torch.no_grad():
@@ -118,7 +134,7 @@ def train_speech(groups: Mapping[str, Takes], steps: int, seconds: float, device
         optimiser.step()
         step += 1
         with torch.no_grad():
-            keep = min(AVERAGING, 1 - 1 / (step + 1))
+            keep = min(averaging, 1 - 1 / (step + 1))
             torch._foreach_lerp_(average, list(networks.parameters()), 1 - keep)
         if step % REPORT_EVERY == 1:
             report = ", ".join(f"{name} {value.item():.3f}" for name, value in wrong.items())
