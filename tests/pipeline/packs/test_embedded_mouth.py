@@ -9,16 +9,19 @@ import onnxruntime as ort
 import pytest
 
 from pipeline.packs.embedded.authoring.anatomy import (
+    CHEEKS,
     LOWER_INNER,
     MOUTH_CORNERS,
     OUTER_MOUTH_CORNERS,
+    POINTS,
     UNITS,
     UPPER_INNER,
 )  # fmt: skip
 from pipeline.packs.embedded.authoring.mouth_units import SHAPES, mouth_units, undone_smile
 from pipeline.packs.embedded.authoring.own_mouth import bite_line
+from pipeline.packs.embedded.authoring.tongue import tongue_out
 from pipeline.packs.embedded.authoring.writer import Graph
-from tests.faces.acting import FACES, Actor, Pose, in_pixels, open_studio
+from tests.faces.acting import FACES, POSES, Actor, Pose, in_pixels, open_studio
 
 UPPER, LOWER = UPPER_INNER[4], LOWER_INNER[4]
 
@@ -74,8 +77,8 @@ def test_opening_by_degrees_changes_the_picture_by_degrees(anna: Actor) -> None:
 
 
 @pytest.mark.parametrize("face", ["anna", "tom"])
-def test_the_line_between_the_lips_leaves_no_notch_beside_an_open_mouth(face: str) -> None:
-    actor, pose = Actor.open(FACES / f"{face}.jpg", open_studio()), Pose({"jawOpen": 0.5})
+def test_the_line_between_the_lips_leaves_no_notch_beside_an_open_mouth(face: str, anna: Actor) -> None:
+    actor, pose = Actor.open(FACES / f"{face}.jpg", anna.studio), Pose({"jawOpen": 0.5})
     (keypoints,), (frame,) = actor.keypoints([pose]), actor.act(pose)
     points, grey = in_pixels(keypoints)[:, :2], frame.astype(float).mean(2)
     across = points[MOUTH_CORNERS[1]] - points[MOUTH_CORNERS[0]]
@@ -89,13 +92,17 @@ def test_the_line_between_the_lips_leaves_no_notch_beside_an_open_mouth(face: st
 
 
 @pytest.mark.parametrize(
-    ("upper", "lower", "two_rows"), [(0.8, 0.4, 1.0), (0.8, 0.0, 0.0), (0.6, 0.7, 0.0), (0.0, 0.8, 0.0)]
+    ("upper", "lower", "attached", "two_rows"),
+    [(0.8, 0.4, 0.0, 1.0), (0.8, 0.0, 0.0, 0.0), (0.6, 0.7, 0.0, 0.0), (0.6, 0.7, 1.0, 1.0), (0.0, 0.8, 0.0, 0.0)],
 )
-def test_two_rows_are_parted_by_a_dark_line_below_the_brighter(upper: float, lower: float, two_rows: float) -> None:
+def test_two_rows_are_parted_by_a_dark_line_below_the_brighter_or_one_at_the_lip(
+    upper: float, lower: float, attached: float, two_rows: float
+) -> None:
     depth = np.linspace(0, 1, 40, dtype=np.float32)[:, None] * np.ones((1, 30), np.float32)
     g = Graph("bite")
     bright = g.input("bright", [40, 30])
-    line, clear = bite_line(g, bright, g.constant(depth), g.constant(np.ones_like(depth)))
+    everywhere, at_lip = g.constant(np.ones_like(depth)), g.constant(np.float32(attached))
+    line, clear = bite_line(g, bright, g.constant(depth), everywhere, at_lip)
     g.output("line", line.reshape(1), [1])
     g.output("clear", clear.reshape(1), [1])
     session = ort.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
@@ -106,8 +113,8 @@ def test_two_rows_are_parted_by_a_dark_line_below_the_brighter(upper: float, low
         assert found == pytest.approx(0.6, abs=0.06)
 
 
-def test_no_teeth_hang_in_the_middle_of_a_mouth_opened_wider() -> None:
-    lina = Actor.open(FACES / "lina.jpg", open_studio())  # shows both her rows, a dark gap between them
+def test_no_teeth_hang_in_the_middle_of_a_mouth_opened_wider(anna: Actor) -> None:
+    lina = Actor.open(FACES / "lina.jpg", anna.studio)  # shows both her rows, a dark gap between them
     pose = Pose({"jawOpen": 0.5})
     (keypoints,), (frame,) = lina.keypoints([pose]), lina.act(pose)
     points = in_pixels(keypoints)
@@ -115,3 +122,50 @@ def test_no_teeth_hang_in_the_middle_of_a_mouth_opened_wider() -> None:
     column = frame[top:bottom, x - 8 : x + 9].astype(float).mean((1, 2))
     assert bottom - top > 25
     assert column[int(len(column) * 0.3) : int(len(column) * 0.6)].max() < 0.5 * column[: len(column) // 4].max()
+
+
+def test_teeth_are_lit_like_the_face_and_warmer_than_grey(anna: Actor) -> None:
+    (keypoints,), (frame,) = anna.keypoints([POSES["oh"]]), anna.act(POSES["oh"])
+    x, y = in_pixels(keypoints)[UPPER, :2].astype(int)
+    row = frame[y + 2 : y + 6, x - 8 : x + 9].reshape(-1, 3).astype(float)
+    teeth = row[row.sum(1).argsort()][-30:-10].mean(0)
+    cheeks = np.mean([anna.photo[int(anna.points[k, 1]), int(anna.points[k, 0])] for k in CHEEKS], 0)
+    assert 0.85 < teeth.mean() / cheeks.mean() < 1.15
+    assert teeth[0] > 1.15 * teeth[2]
+    assert teeth[0] - teeth[2] < 0.35 * teeth.mean()
+
+
+def test_a_row_of_the_portrait_that_hangs_in_shadow_is_not_carried_into_a_wide_mouth(anna: Actor) -> None:
+    kofi = Actor.open(FACES / "kofi.jpg", anna.studio)
+    (keypoints,), (frame,) = kofi.keypoints([POSES["oh"]]), kofi.act(POSES["oh"])
+    x, y = in_pixels(keypoints)[UPPER, :2].astype(int)
+    columns = frame[y + 2 : y + 5, x - 12 : x + 13].astype(float).mean((0, 2))
+    assert columns.min() > 0.75 * columns.max()
+
+
+def test_the_tongue_shows_its_tip_when_asked_and_nothing_else_moves(anna: Actor) -> None:
+    inside, out = Pose({**POSES["th"].units, "tongueOut": 0.0}), POSES["th"]
+    (keypoints,), frames = anna.keypoints([out]), anna.act(inside, out)
+    without, tongue = (frame.astype(float) for frame in frames)
+    points = in_pixels(keypoints)[:, :2]
+    x, y = (points[LOWER] * 0.65 + points[UPPER] * 0.35).astype(int)
+    tip = tongue[y - 1 : y + 2, x - 4 : x + 5].mean((0, 1))
+    assert tip[0] > 1.3 * tip[1]
+    assert tip[0] > 1.3 * without[y - 1 : y + 2, x - 4 : x + 5].mean((0, 1))[0]
+    corners, changed = points[MOUTH_CORNERS], np.argwhere(np.abs(tongue - without).max(2) > 0)[:, ::-1]
+    assert (changed > corners.min(0) - 30).all()
+    assert (changed < corners.max(0) + 40).all()
+
+
+def test_a_turn_of_the_head_or_the_eyes_is_not_taken_for_the_tongue(anna: Actor) -> None:
+    g = Graph("tongue")
+    source, driving = g.input("source", [POINTS, 2]), g.input("driving", [POINTS, 2])
+    g.output("out", tongue_out(g, driving - source, driving).reshape(1), [1])
+    session = ort.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    turn, gaze = Pose({"eyeBlink": 0.5}, yaw=12, pitch=-8, roll=8), POSES["gaze left"]
+    asked = {0.0: [turn, gaze], 0.5: [Pose({"tongueOut": 0.5}, yaw=-12), Pose({"tongueOut": 0.5, "eyeLookUp": 0.7})]}
+    at = anna.appearance.source.keypoints[:, :2]
+    for value, poses in asked.items():
+        for keypoints in anna.keypoints(poses):
+            (read,) = session.run(None, {"source": at, "driving": keypoints[:, :2]})
+            assert read[0] == pytest.approx(value, abs=0.05)

@@ -7,17 +7,20 @@ without aligned corners has them; for the whole crop these are the crop units of
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto
 
-from .anatomy import EYES, LIP_MIDDLE, LOWER_INNER, MOUTH_CORNERS, POINTS, UPPER_INNER
+from .anatomy import EYES, LOWER_INNER, POINTS, UPPER_INNER
 from .appearance import TENSORS
 from .backward_maps import at_pixels, cut, head_map, in_units, jaw_map
 from .edges import as_distance, beyond, light, parted
 from .eye_patches import EyePatches
 from .guard import guarded
 from .head_frame import HeadFrame
+from .lip_motion import between_lips, like_photo, line_fades
 from .placement import Patch, centres, extent
 from .sampling import dense_scale, linear, pool, sample_dense
+from .tongue import tongue_out, tongue_tip
 from .warp_weights import FACTORS, OF_HEAD, OF_JAW
 from .windows import MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
@@ -34,19 +37,8 @@ REACH = 2.0
 INSIDE = Window(top=20, left=24, height=112, width=144)
 """Where in the mouth's patch its opening may be."""
 
-PUCKERED = np.array([0.58, 0.48, 0.45], np.float32).reshape(1, 3, 1, 1)
-"""Light between the most puckered lips, to that between spread ones, RGB."""
-
-OPENED = (1.15, 1.7)
-"""Gap between the lips, to the portrait's own, over which the drawn cavity takes the place of the portrait's."""
-
-FADED_AT = 0.10
-"""Change of the gap between the lips, in widths of the mouth, at which the line between them is gone."""
-
-LINE_TINT = np.array([1.06, 0.99, 0.95], np.float32).reshape(1, 3, 1, 1)
-"""Colour, RGB, by which the line between the lips is brightened: lips and skin lack blue."""
-
-MIDDLE = (UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE])
+TONGUE = Window(top=16, left=32, height=64, width=80)
+"""Where in INSIDE the tip of the tongue may be."""
 
 WIDEST_SQUEEZE = 0.2
 """Smallest determinant of the mouth's affine motion that is inverted as it is."""
@@ -85,14 +77,14 @@ class Generator:
         lip = linear(self._layer("upper_lip"), at_pixels(above, mouth), MOUTH.height // self.shrink)
         above_lower, below_upper = as_distance(jaw[:, 3:4] * (1 / 255)), as_distance(lip[:, 0:1] * (1 / 255))
         # The line between the lips fades as they part.
-        fades = self._moved_lips(source, driving) * LINE_TINT
+        fades = line_fades(g, source, driving)
         colour = jaw[:, 0:3] + jaw[:, 4:5] * fades
         before = self._cut(frame.slits, mouth)
         upper = before + lip[:, 1:2] * fades
         apart = parted(below_upper, above_lower)
         seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
-        opening, like_photo = seen * uncovered, self._like_photo(source, driving)
-        inside = self._inside_mouth(moves, mouth, opening, like_photo) * self._between_lips(source, driving)
+        opening, as_photo = seen * uncovered, like_photo(g, source, driving)
+        inside = self._inside_mouth(moves, driving, mouth, opening, as_photo) * between_lips(g, source, driving)
         below = colour + self._widen((inside - self._narrow(colour)) * self._narrow(seen))
         changes = [self._put(self._over(upper, below, uncovered) - before, mouth)]
 
@@ -112,36 +104,31 @@ class Generator:
     def _layer(self, name: str) -> Value:
         return pool(self.tensors[name], self.shrink)
 
-    def _like_photo(self, source: Value, driving: Value) -> Value:
-        """[] 1 while the lips are hardly further apart than in the portrait, 0 from OPENED[1] times its gap on.
-
-        What the portrait shows low between its lips, dark gaps above all, means nothing in a mouth opened wider.
-        """
-        upper, lower = UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE]
-        lips = [points[lower] - points[upper] for points in (driving, source)]
-        gap, before = ((apart * apart).sum(0).sqrt() for apart in lips)
-        begin, end = OPENED
-        return 1 - self.g.smoothstep((gap / (before + 2 / SIZE) - begin) / (end - begin))
-
-    def _moved_lips(self, source: Value, driving: Value) -> Value:
-        """[] 0 while the lips are as far apart as in the portrait, 1 from FADED_AT on."""
-        before, gap, width = (
-            (((points[b] - points[a]) * (points[b] - points[a])).sum(0) + 1e-9).sqrt()
-            for points, (a, b) in ((source, MIDDLE), (driving, MIDDLE), (source, MOUTH_CORNERS))
-        )
-        return self.g.smoothstep((gap - before).abs() / (width * FADED_AT))
-
-    def _inside_mouth(self, moves: Value, patch: Patch, opening: Value, like_photo: Value) -> Value:
+    def _inside_mouth(self, moves: Value, driving: Value, patch: Patch, opening: Value, as_photo: Value) -> Value:
         """[1, 3, h, w] in INSIDE the upper teeth over the cavity, what is drawn in the light through the opening."""
         g, part = self.g, patch.part(INSIDE)
         height = MOUTH.height // self.shrink
         teeth = linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, part), height)
         cavity = linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, part), height)
-        own = cavity[:, 6:7] * like_photo
-        cavity = g.concat([self._over(cavity[:, 0:3], cavity[:, 3:6], own * (1 / 255)), own], axis=1)
-        layers = self._over(cavity, teeth[:, 0:4], teeth[:, 4:5] * (1 / 255))
+        own = cavity[:, 6:7] * as_photo
+        drawn = cavity[:, 0:3]
+        cavity = g.concat([self._over(drawn, cavity[:, 3:6], own * (1 / 255)), own], axis=1)
+        # Drawn teeth leave what the portrait shows alone.
+        free = 1 - own * (1 - (teeth[:, 3:4] - 128).clip(0, None) * (1 / 127)) * (1 / 255)
+        layers = self._over(cavity, teeth[:, 0:4], teeth[:, 4:5] * free * (1 / 255))
+        layers = layers + self._tongue(moves, driving, part, drawn, layers)
         lit = light(g, self._narrow(opening), part.height, part.width, self.shrink)
         return layers[:, 0:3] * (lit + (1 - lit) * (layers[:, 3:4] * (1 / 255)))
+
+    def _tongue(self, moves: Value, driving: Value, inside: Patch, cavity: Value, layers: Value) -> Value:
+        """[1, 4, h, w] in INSIDE what the tip of the tongue changes in the layers of the mouth."""
+        window, part = TONGUE.over(self.shrink), inside.part(TONGUE)
+        before, colours = (x[:, :, window.top : window.bottom, window.left : window.right] for x in (layers, cavity))
+        out = tongue_out(self.g, moves, driving)
+        tip = tongue_tip(self.g, out, driving, self._crop_positions(part), colours)
+        top, left, bottom, right = window.margins(INSIDE.inside(INSIDE).over(self.shrink))
+        change = (tip.layer - before) * tip.alpha
+        return self.g.op("Pad", change, np.array([0, 0, top, left, 0, 0, bottom, right]))
 
     def _narrow(self, image: Value) -> Value:
         """The part in INSIDE of an image of the mouth's patch."""
@@ -152,13 +139,6 @@ class Generator:
         """An image of INSIDE with zeros around it over the mouth's patch."""
         top, left, bottom, right = INSIDE.over(self.shrink).margins(Window(0, 0, *MOUTH_PATCH).over(self.shrink))
         return self.g.op("Pad", image, np.array([0, 0, top, left, 0, 0, bottom, right]))
-
-    def _between_lips(self, source: Value, driving: Value) -> Value:
-        """[1, 3, 1, 1] light that is left behind lips drawn together: they reach forwards and stand in its way."""
-        left, right = MOUTH_CORNERS
-        across, before = (points[right] - points[left] for points in (driving, source))
-        share = ((across * across).sum(0) / ((before * before).sum(0) + 1e-6)).sqrt()
-        return self.g.smoothstep((share - 0.5) / 0.4) * (1 - PUCKERED) + PUCKERED
 
     def _rigid_map(self, moves: Value, layer: int, patch: Patch) -> Value:
         """[1, h, w, 2] source position in MOUTH for each pixel of a patch: inverse of an affine motion of the crop."""
@@ -171,13 +151,23 @@ class Generator:
         determinant = g.where(determinant.abs() < WIDEST_SQUEEZE, WIDEST_SQUEEZE, determinant)
         inverse = g.concat([v.reshape(1) for v in (d, -c, -b, a)], axis=0).reshape(2, 2) / determinant
         # All affine steps in one product: patch units -> crop units -> source -> units of MOUTH.
-        (slits_centre, slits_half), (centre, half) = extent(SLITS), extent(MOUTH)
-        stretch = np.array([patch.width, patch.height], np.float32) / self.size
-        corner = patch.start.take([1, 0]).cast() * (2 / self.size) + (slits_centre - slits_half + stretch)
+        centre, half = extent(MOUTH)
+        stretch, corner = self._placed(patch)
         linear = inverse * stretch.reshape(2, 1) / half
         offset = ((corner - shift).reshape(1, 2) @ inverse - centre) / half
         local = centres(g, Window(0, 0, patch.height, patch.width)).reshape(-1, 2)
         return (local @ linear + offset).reshape(1, patch.height, patch.width, 2)
+
+    def _placed(self, patch: Patch) -> tuple[npt.NDArray[np.float32], Value]:
+        """Half the sides [2] of a patch and its middle [2], x before y, in crop units."""
+        centre, half = extent(SLITS)
+        stretch = np.array([patch.width / self.size, patch.height / self.size], np.float32)
+        return stretch, patch.start.take([1, 0]).cast() * (2 / self.size) + (centre - half + stretch)
+
+    def _crop_positions(self, patch: Patch) -> Value:
+        """[1, h, w, 2] the pixels of a patch in crop units."""
+        stretch, middle = self._placed(patch)
+        return centres(self.g, Window(0, 0, patch.height, patch.width)) * stretch + middle
 
     def _patch(self, centre: Value, size: tuple[int, int]) -> Patch:
         """A patch of `size` (height, width in pixels of the full crop) about a point [2] in crop units."""

@@ -41,7 +41,7 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
     along = (u - mouth.middle).abs()
 
     upper_lip = g.minimum(v - upper, (1.015 - zone) * (ENDS_OVER / 0.06))
-    jaw_edge = g.minimum(lower - v + 0.1, (mouth.width * 0.5 - along + 1) * (ENDS_OVER / 3))
+    jaw_edge = g.minimum(lower - v + 0.1, (mouth.width * 0.49 - along + 1) * (ENDS_OVER / 3))
     here = crop(image, MOUTH)
 
     # Beyond its edge each lip's colour is carried on, so that a stretched edge shows skin, not teeth.

@@ -24,8 +24,12 @@ UPPER_EDGE_BELOW, LOWER_EDGE_ABOVE = 0.055, -0.012
 """Where the edges of the teeth stand: below the line of the closed lips, above the edge of the lower lip."""
 
 DEEP, NEAR, TONGUE, GUM = (50, 17, 17), (122, 52, 48), (196, 106, 102), (190, 112, 108)
-UPPER_ENAMEL, LOWER_ENAMEL, SHADOW = (240, 227, 208), (226, 209, 188), (84, 42, 36)
+UPPER_ENAMEL, LOWER_ENAMEL, SHADOW = (243, 228, 204), (228, 208, 182), (84, 42, 36)
 """RGB of 255 under the light of an average portrait."""
+
+
+FORWARD = 0.45
+"""Share of the light on the upper teeth that does not depend on the opening: they stand right behind the lips."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
     cavity = _cavity(g, tone, across, from_lower_lip)
     pixel = 1 / width
     lower = row_of_teeth(g, LOWER, across, from_lower_lip + LOWER_EDGE_ABOVE, -1.0, pixel)
-    lower_color = _over(tone(SHADOW), _over(tone(LOWER_ENAMEL), tone(GUM), lower.gum), lower.light * 0.76)
+    lower_color = _over(tone(SHADOW), _over(tone(LOWER_ENAMEL), tone(GUM), lower.gum), lower.light * 0.80)
     cavity = _over(cavity, lower_color, lower.alpha)
 
     # The row follows the curve of the closed lips in part, as teeth and lips do in a smile.
@@ -76,10 +80,10 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
 
     upwards = g.maximum(own.teeth, _over(alpha, (across.abs() < 0.46).cast(), own.has_teeth))
     own_alpha = g.where(g.op("LessOrEqual", v, own.upper + 1.5), upwards, own.teeth)
-    alpha = _over(alpha, own_alpha, own.use)
-    of_teeth, of_cavity = own.use * g.maximum(own.inside, own.has_teeth), own.use * own.rest
+    alpha = _over(alpha, own_alpha, own.kept)
+    of_teeth, of_cavity = own.kept * g.maximum(own.inside, own.has_teeth), own.use * own.rest
     return Interior(
-        teeth=_layer(g, _over(teeth, own.color, of_teeth), of_teeth, alpha),
+        teeth=_layer(g, _over(teeth, own.color, of_teeth), of_teeth * (1 - FORWARD) + FORWARD, alpha),
         cavity=g.concat([cavity, own.color, of_cavity.unsqueeze(0)], axis=0).unsqueeze(0),
     )
 

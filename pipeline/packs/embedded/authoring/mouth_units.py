@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .anatomy import (
+    LIP_MIDDLE,
     LOWER_INNER,
     LOWER_LIP_ROWS,
     MESH_POINTS,
@@ -27,6 +28,7 @@ from .anatomy import (
     UPPER_INNER,
     UPPER_LIP_ROWS,
 )  # fmt: skip
+from .tongue import tongue_unit
 
 Floats = npt.NDArray[np.float32]
 
@@ -36,11 +38,15 @@ _S = [0.82, 0.67, 0.45, 0.22, 0.0, 0.22, 0.45, 0.67, 0.82]
 # Heights over those columns, 1 at the middle (the ellipse is drawn in at its ends, where skin would be torn
 # otherwise); as numbers, for powers may differ in the last bit between machines.
 ELLIPSE = [0.50, 0.71, 0.88, 0.97, 1.0, 0.97, 0.88, 0.71, 0.50]
-SUPPLE = [0.46, 0.66, 0.855, 0.966, 1.0, 0.966, 0.855, 0.66, 0.46]
+SUPPLE = [0.39, 0.61, 0.83, 0.96, 1.0, 0.96, 0.83, 0.61, 0.39]
 PARABOLA = [0.33, 0.55, 0.80, 0.95, 1.0, 0.95, 0.80, 0.55, 0.33]
 
 _CORNERS = [*MOUTH_CORNERS, *OUTER_MOUTH_CORNERS]
 _UPPER, _LOWER = [UPPER_INNER, *UPPER_LIP_ROWS], [LOWER_INNER, *LOWER_LIP_ROWS]
+DEPTH = 0.5
+"""Share that is left of how much further than the corners the middle of a lip moves forwards or back: in a head seen
+from the side all of it would tear the corners."""
+
 SKIN_FOLLOWS = 0.10
 """Distance from the lips at which skin makes half of their correction."""
 
@@ -60,9 +66,10 @@ class LipShape:
     """By how much each inner edge goes to meet the other near the corners."""
 
 
-def _open(shape: LipShape) -> dict[int, tuple[float, float]]:
-    """(x, y) of every point of the lips."""
-    moves: dict[int, tuple[float, float]] = {}
+def _open(shape: LipShape, unit: Floats) -> dict[int, tuple[float, float, float]]:
+    """(x, y, z) of every point of the lips; depths as the measured unit has them in the middle and at the corners."""
+    moves: dict[int, tuple[float, float, float]] = {}
+    back = math.fsum(unit[_CORNERS, 2].astype(float).tolist()) / len(_CORNERS)
     for rows, middles, towards in ((_UPPER, shape.upper, 1.0), (_LOWER, shape.lower, -1.0)):
         for depth, (row, middle) in enumerate(zip(rows, middles, strict=True)):
             for column, (point, s, height) in enumerate(zip(row, _S, shape.outline, strict=True)):
@@ -70,9 +77,10 @@ def _open(shape: LipShape) -> dict[int, tuple[float, float]]:
                 y = shape.corner + (middle - shape.corner) * height
                 if depth < 2:
                     y += towards * shape.zipped * s * s * (1 - s) * 5
-                moves[point] = (side * shape.inwards * s, y)
+                further = (float(unit[row[LIP_MIDDLE], 2]) - back) * DEPTH
+                moves[point] = (side * shape.inwards * s, y, back + further * height)
     for index, point in enumerate(_CORNERS):
-        moves[point] = ((1.0, -1.0)[index % 2] * shape.inwards, shape.corner)
+        moves[point] = ((1.0, -1.0)[index % 2] * shape.inwards, shape.corner, back)
     return moves
 
 
@@ -94,19 +102,19 @@ SHAPES = {
 
 def _reshaped(unit: Floats, shape: LipShape) -> Floats:
     """The unit with these lips, the skin around them corrected by a part that falls with its distance."""
-    wanted = _open(shape)
+    wanted = _open(shape, unit)
     places = {point: tuple(NEUTRAL[point, :2].astype(float).tolist()) for point in range(MESH_POINTS)}
-    change = {point: (x - float(unit[point, 0]), y - float(unit[point, 1])) for point, (x, y) in wanted.items()}
+    change = {p: [new - float(old) for new, old in zip(wanted[p], unit[p], strict=True)] for p in wanted}
     result = unit.copy()
     for point in range(MESH_POINTS):
         if point in wanted:
-            result[point, :2] = wanted[point]
+            result[point] = wanted[point]
         if point in wanted or point in RIGID:  # which tell how the head moves
             continue
         x, y = places[point]
         near = {lip: 1 / ((x - places[lip][0]) ** 2 + (y - places[lip][1]) ** 2 + 0.03**2) ** 2 for lip in change}
         total = math.fsum(near.values()) + 1 / SKIN_FOLLOWS**4
-        for axis in (0, 1):
+        for axis in range(3):
             result[point, axis] += math.fsum(w * change[lip][axis] for lip, w in near.items()) / total
     return result
 
@@ -124,8 +132,9 @@ def undone_smile() -> Floats:
 
 
 def mouth_units() -> Floats:
-    """[52, 478, 3] UNIT_OFFSETS with the lips of SHAPES."""
+    """[52, 478, 3] UNIT_OFFSETS with the lips of SHAPES, and a tongue."""
     units = UNIT_OFFSETS.copy()
+    units[UNITS.index("tongueOut")] = tongue_unit()
     for name, shape in SHAPES.items():
         index = UNITS.index(name)
         units[index] = _reshaped(UNIT_OFFSETS[index], shape)

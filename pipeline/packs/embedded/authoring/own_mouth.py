@@ -15,10 +15,11 @@ BITE_DEPTHS = np.linspace(0.1, 0.9, 9).astype(np.float32).reshape(9, 1, 1)
 """Where between the lips the dark line is looked for that parts upper teeth from lower ones: 0 upper lip, 1 lower."""
 
 
-def bite_line(g: Graph, bright: Value, depth: Value, middle: Value) -> tuple[Value, Value]:
+def bite_line(g: Graph, bright: Value, depth: Value, middle: Value, attached: Value) -> tuple[Value, Value]:
     """Depth of the dark line between two rows of teeth, and 0..1 how clearly there are two.
 
-    `bright` [h, w]: what looks like teeth, `depth` [h, w]: 0..1 between the lips, `middle` [h, w]: 1 where to look.
+    `bright` [h, w]: what looks like teeth, `depth` [h, w]: 0..1 between the lips, `middle` [h, w]: 1 where to look,
+    `attached` []: 0..1 whether teeth begin right at the upper lip.
     """
     off = (depth.unsqueeze(0) - BITE_DEPTHS) / 0.07
     weight = (-(off * off)).exp() * middle.unsqueeze(0)
@@ -31,9 +32,10 @@ def bite_line(g: Graph, bright: Value, depth: Value, middle: Value) -> tuple[Val
     share = share / share.sum(0)
     line = (share * BITE_DEPTHS[2:-1, 0, 0]).sum(0)
     # Upper teeth stand further forwards, in more light. If the lower row is as bright, it may as well be they, below
-    # the shadow of the lip.
+    # the shadow of the lip, unless teeth begin right at the lip.
     ratio = (share * above).sum(0) / ((share * below).sum(0) + 0.01)
-    return line, g.smoothstep((valley.max(0) - 0.04) / 0.07) * g.smoothstep((ratio - 1.1) / 0.3)
+    upper_seen = g.maximum(g.smoothstep((ratio - 1.1) / 0.3), attached)
+    return line, g.smoothstep((valley.max(0) - 0.04) / 0.07) * upper_seen
 
 
 class OwnMouth:
@@ -61,24 +63,28 @@ class OwnMouth:
         # Where a dark line parts two rows, the lower one goes with the jaw.
         central = self.inside * (1 - step(((u - mouth.middle).abs() / width - 0.22) / 0.1))
         shown = (self.inside * bright).sum(0, 1) / (self.inside.sum(0, 1) + 1)
-        line, two_rows = bite_line(g, bright * (here.mean(0) / tone.brightness).clip(0, 1), depth, central)
+        at_lip = (v - self.upper - 2.0) / 1.3
+        at_lip = (-(at_lip * at_lip)).exp() * central
+        attached = step(((at_lip * bright).sum(0, 1) / (at_lip.sum(0, 1) + 0.1) - 0.77) / 0.07)
+        line, two_rows = bite_line(g, bright * (here.mean(0) / tone.brightness).clip(0, 1), depth, central, attached)
         lower_row = step((depth - line) / 0.12 + 0.5) * two_rows * bright
         bright = bright - lower_row
         self.teeth = self.inside * bright
         """[h, w] coverage of the upper teeth."""
         self.shows_teeth = step((shown - 0.05) / 0.1)
         """1 if teeth are seen at all."""
-        self.has_teeth = step((shown - 0.45) / 0.1) * (1 - step((opening - 0.4) / 0.1))
+        self.kept = self.use * self.shows_teeth * attached
+        """1 if these teeth stay when the mouth moves; a row that hangs free of the lip would float."""
+        self.has_teeth = step((shown - 0.45) / 0.1) * (1 - step((opening - 0.4) / 0.1)) * attached
         """1 if teeth fill the opening, so that they may be carried on under the upper lip."""
         # Beside teeth that fill the opening, and between lips that part a little, only the dark is of use; the rest
         # there is lip.
         dark = g.maximum(1 - step((here.mean(0) - tone.brightness * 0.16) / 0.12), lower_row)
-        self.rest = (
-            self.inside
-            * ((1 - bright) * 2).clip(0, 1)
-            * (1 - g.maximum(self.has_teeth, 1 - step((opening - 0.2) / 0.1)) * (1 - dark))
+        rest = ((1 - bright) * 2).clip(0, 1) * (
+            1 - g.maximum(self.has_teeth, 1 - step((opening - 0.2) / 0.1)) * (1 - dark)
         )
-        """[h, w] coverage of what goes with the jaw."""
+        self.rest = self.inside * ((rest - 1) * self.kept + 1)
+        """[h, w] coverage of what goes with the jaw: all, where the teeth are not kept."""
         kept = g.maximum(g.minimum(v, lower - 1), self.upper + 1)
         outside = g.op("Or", v > lower - 1.0, v < self.upper + 1.0)
         self.color = g.where(outside, sample(g, image, *mouth.frame.pixel(u, kept))[0], here)

@@ -23,6 +23,8 @@ class Arch:
     """Of the arch."""
     rise: float
     """How much higher in the picture the arch's far end stands, for a depth of one radius."""
+    shade: float
+    """Of the lip, on the part of a crown that is next to its gum."""
 
 
 # Mean crown widths 8.5 6.6 7.6 7 6.8 and 5.3 5.9 6.9 7 7 mm on circles of 26 and 22 mm, in a mouth of 50 mm.
@@ -30,13 +32,13 @@ UPPER = Arch(
     ends=[0.165, 0.282, 0.396, 0.470, 0.505],
     lengths=[0.0, -0.010, -0.003, -0.012, -0.018],
     points=[0.1, 0.3, 1.0, 0.9, 0.8],
-    crown=0.20, radius=0.53, rise=0.085,
+    crown=0.20, radius=0.53, rise=0.085, shade=0.14,
 )  # fmt: skip
 LOWER = Arch(
     ends=[0.102, 0.208, 0.314, 0.390, 0.425],
     lengths=[0.0, 0.002, 0.006, 0.0, -0.004],
     points=[0.1, 0.1, 0.8, 0.8, 0.8],
-    crown=0.17, radius=0.46, rise=0.17,
+    crown=0.17, radius=0.46, rise=0.17, shade=0.36,
 )  # fmt: skip
 
 
@@ -73,7 +75,7 @@ def row_of_teeth(g: Graph, arch: Arch, across: Value, down: Value, jaw: float, p
     alpha = step(beyond * -0.6 / pixel + 0.5) * step((arch.ends[-1] - far) / 0.05)
     gum = step((-beyond - arch.crown * (1 - depth * 0.3) + (1 - size) * 0.03) / 0.03)
     near_edge = step((beyond + 0.07) / 0.07)
-    gap = (-(1 - place.abs()) / (pixel * 9)).exp() * (near_edge * 0.16 + 0.10)
-    light = (1 - gap) * (1 - size * 0.07) * (1 - depth * 0.9).clip(0.15, 1)
-    light = light * (1 - step((-beyond - 0.05) / 0.15) * 0.12)
+    gap = (-(1 - place.abs()) / (pixel * 9)).exp() * (near_edge * 0.14 + 0.06)
+    light = (1 - gap) * (1 - size * 0.10) * (1 - depth * 1.25).clip(0.12, 1)
+    light = light * (1 - step((-beyond - 0.02) / 0.15) * arch.shade)
     return Row(alpha=alpha, gum=gum, light=light)

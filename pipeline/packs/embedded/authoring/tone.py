@@ -28,7 +28,8 @@ class Tone:
         tint = (skin / mean / (SKIN / SKIN.mean())).clip(0.6, 1.5)
         self.tint = ((tint - 1) * (chroma / 0.15).clip(0, 1) + 1) ** 0.4
         self.redness = (skin[0] - skin[1]) / (skin[0] + 0.05)
-        self.saturation = (chroma / 0.22).clip(0, 1)
+        # Pale skin is no sign of pale light; a picture without colours is.
+        self.saturation = (chroma / 0.11).clip(0, 1)
         # Dark skin says little about the light: the brightest white of the eyes counts where it tells of more.
         whites = []
         for eye in EYES:
