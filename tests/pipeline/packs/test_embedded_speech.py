@@ -211,7 +211,7 @@ def test_features_are_shares_and_say_that_something_was_heard(encoder: Session) 
 
 
 @pytest.mark.parametrize(
-    "sound", [silence(3), noise(3, 0.001), noise(3, 0.003), noise(3, 0.1), np.cumsum(noise(4, 1e-4))],
+    "sound", [silence(3), noise(3, 0.001), noise(3, 0.003), noise(3, 0.1), np.cumsum(noise(3, 1e-4))],
     ids=["silence", "hiss", "louder hiss", "loud noise", "rumble"],
 )  # fmt: skip
 def test_without_a_voice_the_mouth_stays_closed(speak, sound: F64) -> None:  # type: ignore[no-untyped-def]
@@ -256,13 +256,17 @@ def test_the_mouth_opens_and_closes_with_the_voice(speak, start: float) -> None:
     assert jaw[last + 3 :].max() < 0.05
 
 
-@pytest.mark.parametrize("closed", [murmur(0.08), silence(0.08)], ids=["m b", "p"])
-@pytest.mark.parametrize("frame", [30, 98, 101], ids=str)
+@pytest.mark.parametrize(
+    ("closed", "frame"),
+    [(murmur(0.08), 30), (murmur(0.08), 98), (murmur(0.08), 99), (silence(0.08), 30), (silence(0.08), 98),
+     (silence(0.08), 101)],
+    ids=["m b 30", "m b 98", "m b 99", "p 30", "p 98", "p 101"],
+)  # fmt: skip
 def test_lips_meet_while_the_voice_is_held_back(speak, closed: F64, frame: int) -> None:  # type: ignore[no-untyped-def]
     before = vowel(0.4, AH)
     sound = np.concatenate([silence(frame / 25 - 0.4), before, closed, vowel(0.4, AH), silence(0.3)])
     expression = speak(sound).expression
-    assert expression[frame : frame + 2, unit("jawOpen")].min() < 0.07
+    assert expression[frame : frame + 2, unit("jawOpen")].min() < 0.05
     assert expression[frame : frame + 2, unit("mouthPressLeft")].max() > 0.07
     assert expression[frame - 5, unit("jawOpen")] > 0.25
     assert expression[frame + 6, unit("jawOpen")] > 0.25

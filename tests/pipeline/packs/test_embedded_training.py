@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from pipeline.packs.embedded.authoring.visemes import (
     lip_gap,
     nearest_viseme,
 )
+from pipeline.packs.embedded.training.corpus import take
 from pipeline.packs.embedded.training.phones import UNSURE, arpabet_class, ipa_class, labels
 from pipeline.packs.embedded.training.prosody import pitch
 from pipeline.packs.embedded.training.sounds import interrupted, music, rumble, syllables
@@ -147,6 +150,22 @@ def test_made_sounds_are_as_long_as_their_labels_and_the_same_for_a_seed() -> No
     np.testing.assert_array_equal(sound, syllables(np.random.default_rng(1))[0])
     assert CLOSED in kinds
     assert np.abs(music(np.random.default_rng(1))).max() <= 0.5
+
+
+def test_words_by_themselves_are_single_and_far_apart() -> None:
+    asked: list[str] = []
+
+    def say(text: str) -> tuple[np.ndarray, list[tuple[float, int]]]:
+        asked.append(text)
+        return np.full(3200, 0.5, np.float32), [(0.0, 0), (0.05, AA), (0.15, 0)]
+
+    made = take(say, ["one two three", "four five"], random.Random(2), lone=True)
+    words = {"one", "two", "three", "four", "five"}
+    assert all(text in words or len(text) == 1 for text in asked)
+    assert any(text in words for text in asked)
+    said = np.flatnonzero(made["labels"] == AA).reshape(-1, 10)
+    assert len(said) == len(asked)
+    assert (np.diff(said[:, 0]) >= 20 + 40).all()
 
 
 def test_what_is_broken_off_stays_so_for_a_while() -> None:
