@@ -51,7 +51,7 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
         colours = sample(g, image, *mouth.frame.pixel(u, edge))
         return g.where(g.op("And", near, beyond), colours, elsewhere)
 
-    upper_end = upper + 0.6 - is_open * 2.1
+    upper_end = upper + 0.6 - is_open * 2.5
     lower_end = lower + 0.5 + is_open * 2.2
     head_colour = carried_on(v > upper_end, g.minimum(v, upper_end), here)
     jaw_colour = carried_on(v < lower_end, g.maximum(v, lower_end), here)

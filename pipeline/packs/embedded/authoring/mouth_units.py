@@ -94,7 +94,7 @@ SHAPES = {
         outline=SUPPLE,
     ),
     "mouthPucker": LipShape(
-        upper=[-0.004, -0.012, -0.021, -0.025], lower=[-0.003, 0.006, 0.018, 0.022], corner=0.003, inwards=0.058,
+        upper=[-0.004, -0.012, -0.021, -0.025], lower=[-0.003, 0.006, 0.018, 0.022], corner=0.004, inwards=0.068,
         outline=PARABOLA, zipped=0.026,
     ),
 }  # fmt: skip
