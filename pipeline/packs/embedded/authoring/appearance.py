@@ -14,6 +14,7 @@ from .lid_curves import COLUMNS, LID_POINTS
 from .mouth_interior import mouth_interior
 from .regions import MouthRegion, eye_regions
 from .sampling import dense, densified
+from .smile_fold import POOL, fold_darkness
 from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW, warp_weights
 from .windows import COARSE_STEP, CROP, EYE, MOUTH, SIZE, SLITS
 from .writer import Graph, Value
@@ -37,6 +38,7 @@ class Tensor(NamedTuple):
 TENSORS: dict[str, Tensor] = {
     "head_color": Tensor([1, 3, dense(SIZE), dense(SIZE)], Stored.COLOUR),
     "upper_lip": Tensor([1, 2, MOUTH.height, MOUTH.width], Stored.COLOUR),
+    "fold_dark": Tensor([1, 1, MOUTH.height // POOL, MOUTH.width // POOL], Stored.COLOUR),
     "jaw_layer": Tensor([1, 5, dense(MOUTH.height), dense(MOUTH.width)], Stored.COLOUR),
     "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.COLOUR),
@@ -72,6 +74,7 @@ def appearance_graph() -> Graph:
     values = {
         "head_color": densified(skin.head_color, 1, 3, SIZE, SIZE),
         "upper_lip": skin.upper_lip,
+        "fold_dark": fold_darkness(g, image, points, mouth),
         "jaw_layer": densified(skin.jaw, 1, 5, MOUTH.height, MOUTH.width),
         "teeth_layer": interior.teeth,
         "cavity_layer": interior.cavity,

@@ -17,9 +17,10 @@ from .edges import as_distance, beyond, light, parted
 from .eye_patches import EyePatches
 from .guard import guarded
 from .head_frame import HeadFrame
-from .lip_motion import between_lips, like_photo, line_fades
+from .lip_motion import between_lips, folds_flatten, like_photo, line_fades
 from .placement import Patch, centres, extent
 from .sampling import dense_scale, linear, pool, sample_dense
+from .smile_fold import POOL
 from .tongue import tongue_out, tongue_tip
 from .warp_weights import FACTORS, OF_HEAD, OF_JAW
 from .windows import MOUTH, SIZE, SLITS, STEP, Window
@@ -80,7 +81,8 @@ class Generator:
         fades = line_fades(g, source, driving)
         colour = jaw[:, 0:3] + jaw[:, 4:5] * fades
         before = self._cut(frame.slits, mouth)
-        upper = before + lip[:, 1:2] * fades
+        fold = linear(self.tensors["fold_dark"], at_pixels(above, mouth), MOUTH.height // POOL)
+        upper = before + (lip[:, 1:2] * fades + fold * folds_flatten(g, source, driving))
         apart = parted(below_upper, above_lower)
         seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
         opening, as_photo = seen * uncovered, like_photo(g, source, driving)

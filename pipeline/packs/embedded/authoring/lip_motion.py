@@ -17,8 +17,14 @@ takes the place of what the portrait shows there."""
 FADED_AT = 0.10
 """Change of the gap between the lips, in widths of the mouth, at which the line between them is gone."""
 
+DRAWN_IN = 0.25
+"""Part of the mouth's width by which its corners come in when the folds beside it are flat."""
+
 LINE_TINT = np.array([1.06, 0.99, 0.95], np.float32).reshape(1, 3, 1, 1)
-"""Colour, RGB, by which the line between the lips is brightened: lips and skin lack blue."""
+"""Colour, RGB, by which what is dark in the portrait is brightened: lips and skin lack blue."""
+
+FOLD_TINT = np.array([0.84, 1.06, 1.10], np.float32).reshape(1, 3, 1, 1)
+"""The same of folds, where light has been on skin twice: they lack blue and green."""
 
 MIDDLE = (UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE])
 
@@ -46,9 +52,19 @@ def line_fades(g: Graph, source: Value, driving: Value) -> Value:
     return g.smoothstep((gap - before).abs() / (width * FADED_AT)) * LINE_TINT
 
 
+def folds_flatten(g: Graph, source: Value, driving: Value) -> Value:
+    """[1, 3, 1, 1] share of the dark in the folds beside the mouth that goes: none while its corners are as far apart as
+    in the portrait, all where they come in by DRAWN_IN."""
+    return g.smoothstep((1 - _width_share(source, driving)) / DRAWN_IN) * FOLD_TINT
+
+
 def between_lips(g: Graph, source: Value, driving: Value) -> Value:
     """[1, 3, 1, 1] light that is left behind lips drawn together: they reach forwards and stand in its way."""
+    return g.smoothstep((_width_share(source, driving) - 0.5) / 0.4) * (1 - PUCKERED) + PUCKERED
+
+
+def _width_share(source: Value, driving: Value) -> Value:
+    """[] the distance of the corners of the mouth, to that in the portrait."""
     left, right = MOUTH_CORNERS
     across, before = (points[right] - points[left] for points in (driving, source))
-    share = ((across * across).sum(0) / ((before * before).sum(0) + 1e-6)).sqrt()
-    return g.smoothstep((share - 0.5) / 0.4) * (1 - PUCKERED) + PUCKERED
+    return ((across * across).sum(0) / ((before * before).sum(0) + 1e-6)).sqrt()
