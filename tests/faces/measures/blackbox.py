@@ -1,9 +1,10 @@
 """Where every pixel of a frame comes from, found without looking into the graphs.
 
-The features are made again from two pictures whose colours are coordinates, one for x and one for y; the generator,
-given those, shows at each pixel the place of the photo that it samples. Outside the mouth's and the eyes' openings,
-where new things are drawn, this is the frame's backward map. Red and green are the sine and the cosine of a wave, so
-that colours kept in 8 bits give places to a few hundredths of a pixel; blue is a ramp that tells which wave.
+The features are made again from pictures whose colours are coordinates; the generator, given those, shows at each pixel
+the place of the photo that it samples. Outside the mouth's and the eyes' openings, where new things are drawn, this is
+the frame's backward map. Red, green and blue are three phases of a wave, along x in one picture and along y in another,
+so that colours kept in 8 bits give places to a few hundredths of a pixel; ramps in a third one tell which wave. All are
+equally light everywhere: what is brightened where a photo is dark stays as it is.
 """
 
 from __future__ import annotations
@@ -23,52 +24,51 @@ F64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LOW, HIGH = 0.15, 0.85
 """The part of the range that colours take: cubic interpolation may overshoot."""
+PHASES = np.array([0, 2, 4]) * (np.pi / 3)
+RAMP = (0.3, 0.7)
+"""The same of two ramps, so that a third colour makes up for both."""
 WAVE = 32
-"""Pixels; much more than the ramp's error in 8 bits, 3 pixels, and much less smooth than what 8 bits can follow."""
+"""Pixels; much more than a ramp's error in 8 bits, 5 pixels, and much less smooth than what 8 bits can follow."""
 
 
-def coordinate_picture(axis: int) -> F32:
-    """[1, 3, 512, 512] that holds x (axis 0) or y (axis 1)."""
+def coordinate_pictures() -> tuple[F32, F32, F32]:
+    """[1, 3, 512, 512] each: waves along x, waves along y, and ramps along both."""
     place = np.arange(SIZE, dtype=np.float64)
-    turn = place * (2 * np.pi / WAVE)
-    row = np.stack([0.5 + np.sin(turn) * (HIGH - LOW) / 2, 0.5 + np.cos(turn) * (HIGH - LOW) / 2, _ramp(place)])
-    picture = np.broadcast_to(row[:, None] if axis == 0 else row[:, :, None], (3, SIZE, SIZE))
-    return np.ascontiguousarray(picture[None], np.float32)
+    waves = 0.5 + np.sin(place * (2 * np.pi / WAVE) + PHASES[:, None]) * (HIGH - LOW) / 2
+    ramp = RAMP[0] + (RAMP[1] - RAMP[0]) * place / (SIZE - 1)
+    x, y = np.broadcast_arrays(ramp[None, :], ramp[:, None])
+    pictures = (waves[:, None, :], waves[:, :, None], np.stack([x, y, 1.5 - x - y]))
+    columns, rows, ramps = (
+        np.ascontiguousarray(np.broadcast_to(each, (1, 3, SIZE, SIZE)), np.float32) for each in pictures
+    )
+    return columns, rows, ramps
 
 
-def _ramp(place: F64) -> F64:
-    return LOW + (HIGH - LOW) * place / (SIZE - 1)
-
-
-def places(frame: F32) -> F64:
-    """[512, 512] coordinates that a frame of such colours shows."""
-    red, green, blue = np.moveaxis(frame.astype(np.float64), 2, 0)
-    fine = np.arctan2(red - 0.5, green - 0.5) * (WAVE / (2 * np.pi))
-    coarse = (blue - LOW) / (HIGH - LOW) * (SIZE - 1)
+def places(waves: F32, ramp: F32) -> F64:
+    """[512, 512] coordinates that frames of such colours show, waves [512, 512, 3] and a channel of the ramps."""
+    shown = waves.astype(np.float64)
+    fine = np.arctan2(shown @ np.cos(PHASES), shown @ np.sin(PHASES)) * (WAVE / (2 * np.pi))
+    coarse = (ramp.astype(np.float64) - RAMP[0]) / (RAMP[1] - RAMP[0]) * (SIZE - 1)
     return fine + WAVE * np.round((coarse - fine) / WAVE)
 
 
 @dataclass(frozen=True)
 class Coded:
-    """An actor with features that hold x, and others that hold y."""
+    """An actor with features of the coordinate pictures."""
 
     actor: Actor
-    appearances: tuple[Appearance, Appearance]
+    appearances: tuple[Appearance, ...]
 
     @classmethod
     def of(cls, actor: Actor) -> Coded:
         model, source = actor.studio.models.get("appearance"), actor.appearance.source
-
-        def appearance(axis: int) -> Appearance:
-            given = {"image": coordinate_picture(axis), "kp_source": source.keypoints[None]}
-            return Appearance(model.run(given), source)
-
-        return cls(actor, (appearance(0), appearance(1)))
+        given = ({"image": picture, "kp_source": source.keypoints[None]} for picture in coordinate_pictures())
+        return cls(actor, tuple(Appearance(model.run(each), source) for each in given))
 
     def backward(self, keypoints: F32) -> F64:
         """[512, 512, 2] x, y of the photo (pixel indices) that each pixel of the frame shows."""
-        frames = [next(self.actor.frames(keypoints[None], appearance)) for appearance in self.appearances]
-        return np.stack([places(frame) for frame in frames], 2)
+        *waves, ramps = (next(self.actor.frames(keypoints[None], each)) for each in self.appearances)
+        return np.stack([places(shown, ramps[:, :, axis]) for axis, shown in enumerate(waves)], 2)
 
 
 def inside(points: F64) -> Mask:

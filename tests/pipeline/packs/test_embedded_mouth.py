@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
@@ -23,6 +24,7 @@ from pipeline.packs.embedded.authoring.tongue import tongue_out
 from pipeline.packs.embedded.authoring.writer import Graph
 from tests.faces.acting import FACES, POSES, Actor, Pose, in_pixels, open_studio
 
+SAMPLE = Path(__file__).parents[3] / "samples" / "portrait.png"
 UPPER, LOWER = UPPER_INNER[4], LOWER_INNER[4]
 
 
@@ -89,6 +91,16 @@ def test_the_line_between_the_lips_leaves_no_notch_beside_an_open_mouth(face: st
             column = points[corner] + side * beside * across + np.arange(-4, 12)[:, None] * down
             x, y = column.round().astype(int).T
             assert grey[y, x].min() > 0.82 * np.median(grey[y, x])
+
+
+@pytest.mark.parametrize("fold", [(206, 216), (426, 436)])
+def test_the_folds_of_a_smile_are_no_dark_lines_beside_a_pucker(fold: tuple[int, int]) -> None:
+    """0.55 of the skin's light on one side, when they were carried along as the photo has them."""
+    smiling = Actor.open(SAMPLE, open_studio())
+    (keypoints,), (frame,) = smiling.keypoints([POSES["oo"]]), smiling.act(POSES["oo"])
+    x, y = in_pixels(keypoints)[list(fold), :2].mean(0).round().astype(int)
+    across = frame[y - 4 : y + 5, x - 14 : x + 15].mean(2)
+    assert across.min(1).mean() > 0.7 * np.median(across)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from .writer import Graph, Value
 EDGE = 1.5
 """Pixels of 512 over which a lid's edge passes into the eyeball."""
 
-ABOVE, BELOW = 0.28, 0.08
+ABOVE, BELOW = 0.28, 0.035
 """How far beyond the edges of the upper and the lower lid the skin of a closed lid reaches, widths of the eye."""
 
 LASHES, LASHES_END = 0.04, 0.10

@@ -24,7 +24,7 @@ REACH = (0.10, 0.17)
 ABOVE = 8.0
 """Height over the upper lip's edge from which it is: below it another layer begins."""
 
-TAKEN = 0.85
+TAKEN = 0.5
 """Part of the dark that can be taken out."""
 
 
