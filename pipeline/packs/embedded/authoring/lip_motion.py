@@ -53,8 +53,8 @@ def line_fades(g: Graph, source: Value, driving: Value) -> Value:
 
 
 def folds_flatten(g: Graph, source: Value, driving: Value) -> Value:
-    """[1, 3, 1, 1] share of the dark in the folds beside the mouth that goes: none while its corners are as far apart as
-    in the portrait, all where they come in by DRAWN_IN."""
+    """[1, 3, 1, 1] share of the dark in the folds beside the mouth that goes: none while its corners are as far apart
+    as in the portrait, all where they come in by DRAWN_IN."""
     return g.smoothstep((1 - _width_share(source, driving)) / DRAWN_IN) * FOLD_TINT
 
 

@@ -7,6 +7,8 @@ pixels of 512.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from .anatomy import FOLDS
 from .regions import MouthRegion
 from .windows import MOUTH
@@ -37,7 +39,7 @@ def fold_darkness(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> 
     x, y = g.constant(MOUTH.columns()[:, ::POOL] + (POOL - 1) / 2), g.constant(MOUTH.rows()[::POOL] + (POOL - 1) / 2)
     near: Value | None = None
     for fold in FOLDS:
-        for start, end in zip(fold[:-1], fold[1:], strict=True):
+        for start, end in pairwise(fold):
             distance = _distance(x, y, points[start, 0:2], points[end, 0:2])
             near = distance if near is None else g.minimum(near, distance)
     assert near is not None
