@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.packs.embedded.authoring.anatomy import EYES, LOWER_EDGE, MESH_POINTS, NEUTRAL, UPPER_EDGE
+from pipeline.packs.embedded.authoring.anatomy import (
+    EYES,
+    LOWER_EDGE,
+    LOWER_INNER,
+    LOWER_LIP_ROWS,
+    MESH_POINTS,
+    NEUTRAL,
+    UPPER_EDGE,
+    UPPER_INNER,
+    UPPER_LIP_ROWS,
+)  # fmt: skip
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
+LIPS = tuple(frozenset(chain(*rows)) for rows in ([UPPER_INNER, *UPPER_LIP_ROWS], [LOWER_INNER, *LOWER_LIP_ROWS]))
 SLIT = frozenset([*UPPER_EDGE, *LOWER_EDGE, *(p for eye in EYES for p in (*eye.upper_edge, *eye.lower_edge))])
 
 
 @cache
 def face_triangles() -> I64:
     """[T, 3] Delaunay triangles of the average face seen from the front, without those that bridge lips or lids (they
-    close with them)."""
+    close with them, and there is no skin in them)."""
     triangles = delaunay(NEUTRAL[:MESH_POINTS, :2].astype(np.float64))
-    return np.array([t for t in triangles.tolist() if not SLIT.issuperset(t)])
+    bridging = [all(lip.intersection(t) for lip in LIPS) or SLIT.issuperset(t) for t in triangles.tolist()]
+    return triangles[~np.array(bridging)]
 
 
 def delaunay(points: F64) -> I64:

@@ -99,6 +99,13 @@ def test_no_tear_no_fold_no_strange_colour(anna: Coded, pose: str) -> None:
     assert flips(actor.points, in_pixels(keypoints)) == 0
 
 
+@pytest.mark.parametrize("pose", ["oo", "oh", "smile", "yaw +12 oh"])
+def test_lips_pushed_forwards_take_the_skin_below_along(actors: dict[str, Actor], pose: str) -> None:
+    """Three triangles under the lower lip were turned over, as its edge went past the skin."""
+    (keypoints,) = actors["kofi"].keypoints([POSES[pose]])
+    assert flips(actors["kofi"].points, in_pixels(keypoints)) == 0
+
+
 def test_a_film_is_steady(anna: Coded) -> None:
     poses = [POSES[name] for name in ("closed", "ee", "aa")]
     steady = steadiness(anna.actor, anna, anna.actor.keypoints(poses), every=1)

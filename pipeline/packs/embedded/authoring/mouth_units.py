@@ -51,6 +51,10 @@ SKIN_FOLLOWS = 0.10
 """Distance from the lips at which skin makes half of their correction."""
 
 
+BELOW_FOLLOWS = 0.10
+"""Distance below the lower lip at which skin goes half-way with the lip: else its edge would pass over the skin."""
+
+
 @dataclass(frozen=True)
 class LipShape:
     """Displacement of the lips' rows: y at the middle (inner edge first, outwards), towards the corners' y."""
@@ -116,6 +120,11 @@ def _reshaped(unit: Floats, shape: LipShape) -> Floats:
         total = math.fsum(near.values()) + 1 / SKIN_FOLLOWS**4
         for axis in range(3):
             result[point, axis] += math.fsum(w * change[lip][axis] for lip, w in near.items()) / total
+        _, height, lip = min((abs(x - places[lip][0]), places[lip][1], lip) for lip in _LOWER[-1])
+        aside = abs(x) / places[_CORNERS[3]][0]
+        if y > height and aside < 1.2:
+            share = min(1.0, (1.2 - aside) / 0.6) / (1 + ((y - height) / BELOW_FOLLOWS) ** 2)
+            result[point, 1] += share * (wanted[lip][1] - float(result[point, 1]))
     return result
 
 
