@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import resample_poly
 
 from ..authoring.visemes import SILENCE
 from . import festival, flite, sounds
@@ -115,6 +114,8 @@ def festival_speaker(voice: str, chance: random.Random, file: Path) -> Speaker:
 
 def to_rate(samples: NDArray[Any], rate: int) -> NDArray[np.float32]:
     """Samples at any rate -> at 16 kHz."""
+    from scipy.signal import resample_poly  # of the extra: what needs no other rate does without
+
     common = math.gcd(rate, SAMPLE_RATE)
     return resample_poly(samples.astype(np.float32), SAMPLE_RATE // common, rate // common).astype(np.float32)
 
