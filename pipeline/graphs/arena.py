@@ -85,7 +85,7 @@ def by_area(buffers: Sequence[Buffer]) -> Placement:
 def first_fit(buffers: Sequence[Buffer], key: Callable[[Buffer], tuple[int, ...]]) -> Placement:
     """Put buffers one after the other, in the order of a key, at the lowest offset that is free."""
     order = sorted(range(len(buffers)), key=lambda index: (*key(buffers[index]), index))
-    return Placement(tuple(buffers), _place(buffers, _neighbours(buffers), order))
+    return Placement(tuple(buffers), _place([buffer.room for buffer in buffers], _neighbours(buffers), order))
 
 
 def search(buffers: Sequence[Buffer], *, seed: int = 0, rounds: int = 400) -> Placement:
@@ -96,17 +96,22 @@ def search(buffers: Sequence[Buffer], *, seed: int = 0, rounds: int = 400) -> Pl
     """
     bound = lower_bound(buffers)
     best = min((by_size(buffers), by_area(buffers), by_time(buffers)), key=lambda placement: placement.peak)
-    neighbours = _neighbours(buffers)
+    neighbours, rooms = _neighbours(buffers), [buffer.room for buffer in buffers]
+
+    def placed(order: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+        offsets = _place(rooms, neighbours, order)
+        return max((at + room for at, room in zip(offsets, rooms, strict=True)), default=0), offsets
+
     order = sorted(range(len(buffers)), key=lambda index: (best.offsets[index], index))
-    offsets = _place(buffers, neighbours, order)
-    if Placement(best.buffers, offsets).peak < best.peak:
-        best = Placement(best.buffers, offsets)
-    at_hand = Placement(best.buffers, offsets)
+    least = best.peak
+    peak, offsets = placed(order)
+    if peak < least:
+        least, best = peak, Placement(best.buffers, offsets)
     chance = random.Random(seed)
     for _ in range(rounds):
-        if best.peak <= bound:
+        if least <= bound:
             break
-        top = [i for i, b in enumerate(buffers) if at_hand.offsets[i] + b.room == at_hand.peak]
+        top = [i for i, (at, room) in enumerate(zip(offsets, rooms, strict=True)) if at + room == peak]
         moved = chance.choice(top)
         place = order.index(moved)
         trial = order.copy()
@@ -114,11 +119,11 @@ def search(buffers: Sequence[Buffer], *, seed: int = 0, rounds: int = 400) -> Pl
         if chance.random() < 0.5:  # a swap besides, to leave orders in which no single move helps
             a, b = chance.randrange(len(trial)), chance.randrange(len(trial))
             trial[a], trial[b] = trial[b], trial[a]
-        found = Placement(best.buffers, _place(buffers, neighbours, trial))
-        if found.peak <= at_hand.peak:
-            order, at_hand = trial, found
-        if found.peak < best.peak:
-            best = found
+        high, tried = placed(trial)
+        if high <= peak:
+            order, peak, offsets = trial, high, tried
+        if high < least:
+            least, best = high, Placement(best.buffers, tried)
     return best
 
 
@@ -126,11 +131,11 @@ def _neighbours(buffers: Sequence[Buffer]) -> list[list[int]]:
     return [[j for j, other in enumerate(buffers) if j != i and other.meets(b)] for i, b in enumerate(buffers)]
 
 
-def _place(buffers: Sequence[Buffer], neighbours: Sequence[Sequence[int]], order: Sequence[int]) -> tuple[int, ...]:
-    offsets = [-1] * len(buffers)
+def _place(rooms: Sequence[int], neighbours: Sequence[Sequence[int]], order: Sequence[int]) -> tuple[int, ...]:
+    offsets = [-1] * len(rooms)
     for index in order:
-        room = buffers[index].room
-        taken = sorted((offsets[j], buffers[j].room) for j in neighbours[index] if offsets[j] >= 0)
+        room = rooms[index]
+        taken = sorted([(offsets[j], rooms[j]) for j in neighbours[index] if offsets[j] >= 0])
         at = 0
         for start, size in taken:
             if at + room <= start:
