@@ -55,6 +55,10 @@ BELOW_FOLLOWS = 0.10
 """Distance below the lower lip at which skin goes half-way with the lip: else its edge would pass over the skin."""
 
 
+BELOW_ENDS = (0.6, 1.2)
+"""Distance aside from the middle, in those of the mouth's corners, up to which it does so, and from where on not."""
+
+
 @dataclass(frozen=True)
 class LipShape:
     """Displacement of the lips' rows: y at the middle (inner edge first, outwards), towards the corners' y."""
@@ -110,6 +114,7 @@ def _reshaped(unit: Floats, shape: LipShape) -> Floats:
     places = {point: tuple(NEUTRAL[point, :2].astype(float).tolist()) for point in range(MESH_POINTS)}
     change = {p: [new - float(old) for new, old in zip(wanted[p], unit[p], strict=True)] for p in wanted}
     result = unit.copy()
+    begin, end = BELOW_ENDS
     for point in range(MESH_POINTS):
         if point in wanted:
             result[point] = wanted[point]
@@ -122,8 +127,8 @@ def _reshaped(unit: Floats, shape: LipShape) -> Floats:
             result[point, axis] += math.fsum(w * change[lip][axis] for lip, w in near.items()) / total
         _, height, lip = min((abs(x - places[lip][0]), places[lip][1], lip) for lip in _LOWER[-1])
         aside = abs(x) / places[_CORNERS[3]][0]
-        if y > height and aside < 1.2:
-            share = min(1.0, (1.2 - aside) / 0.6) / (1 + ((y - height) / BELOW_FOLLOWS) ** 2)
+        if y > height and aside < end:
+            share = min(1.0, (end - aside) / (end - begin)) / (1 + ((y - height) / BELOW_FOLLOWS) ** 2)
             result[point, 1] += share * (wanted[lip][1] - float(result[point, 1]))
     return result
 

@@ -24,14 +24,17 @@ REACH = (0.10, 0.17)
 """Distance from a fold's line, in widths of the mouth, up to which all of its dark counts, and from which none does."""
 
 ABOVE = 8.0
-"""Height over the upper lip's edge from which it is: below it another layer begins."""
+"""Height over the upper lip's edge from which all of the dark counts: below that edge another layer begins."""
 
 TAKEN = 0.5
 """Part of the dark that can be taken out."""
 
 
 def fold_darkness(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> Value:
-    """[1, 1, MOUTH / POOL] 0..1: what all channels lack in the folds of the portrait."""
+    """[1, 1, MOUTH / POOL] 0..1: what all channels lack in the folds of the portrait.
+
+    `image` [1, 3, 512, 512] RGB 0..1; `points` [478, 3] its landmarks, pixels.
+    """
     here = image[:, :, MOUTH.top : MOUTH.bottom, MOUTH.left : MOUTH.right]
     bright = here.mean(1, keep=True)
     bright = g.op("AveragePool", bright, kernel_shape=[POOL, POOL], strides=[POOL, POOL])
