@@ -1,7 +1,9 @@
 """Measures of the embedded pack's picture on the portrait set: `python -m tests.faces.measure TABLE.md [FACE…]
 [--processes N]`.
 
-The table has a line a face; the worst cases stand under it. Definitions are with the functions in `measures`.
+The table has a line a face; the worst cases stand under it. Under a unit: correlation of the judge's scores with what
+was asked, of its evidence with that of the landmarks asked for, and (range of the scores).
+Definitions are with the functions in `measures`.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class Row:
     @property
     def line(self) -> str:
         hits = {pose: found.count for pose, found in self.hits.items() if found.count}
-        cells = [self.name, *(f"{s.correlation:.2f} ({s.gain:.2f})" for s in self.sweeps.values())]
+        cells = [self.name, *(f"{s.correlation:.2f} {s.fidelity:.2f} ({s.gain:.2f})" for s in self.sweeps.values())]
         cells += [f"{self.rigid:.1f}", f"{self.untouched:.2f}"]
         cells += [str(sum(self.driven_flips.values())), str(sum(self.found_flips.values()))]
         cells += [f"{self.folding[0]:.2f} ({self.folding[1]})", str(sum(hits.values()))]
@@ -107,8 +109,16 @@ def table(rows: list[Row], actor: Actor) -> str:
         low = sorted((s.correlation, name) for name, s in read.items() if s.correlation < 0.9)
         middle = statistics.median(s.correlation for s in read.values())
         span = statistics.median(s.gain for s in read.values())
-        worst = ", ".join(f"{name} {value:.2f}" for value, name in low) or "none"
-        lines.append(f"- {unit}: median correlation {middle:.3f}, median range read {span:.2f}; under 0.9: {worst}")
+        lines.append(
+            f"- {unit}: median correlation {middle:.3f}, median range read {span:.2f}; under 0.9: {_named(low)}"
+        )
+        fault = sorted((s.fidelity, name) for name, s in read.items() if s.fidelity < 0.9)
+        bound = sorted((s.bound, name) for name, s in read.items() if s.bound < 0.9)
+        lines.append(
+            f"  - before the judge's last sigmoid, against the landmarks asked for: median "
+            f"{statistics.median(s.fidelity for s in read.values()):.3f}; under 0.9: {_named(fault)}"
+        )
+        lines.append(f"  - the scores of the very landmarks asked for, under 0.9 by the judge's jumps: {_named(bound)}")
     for kind in ("tears", "folds", "outliers"):
         found = [(int(getattr(h, kind).sum()), f"{row.name} {pose}") for row in rows for pose, h in row.hits.items()]
         lines.append(f"- {kind}, pixels: {_worst(found)}")
@@ -117,6 +127,10 @@ def table(rows: list[Row], actor: Actor) -> str:
         lost = ", ".join(where for count, where in counts if count < 0)
         lines.append(f"- {kind.replace('_', ' ')}: {_worst(counts)}" + (f"; face lost: {lost}" if lost else ""))
     return "\n".join(lines) + "\n"
+
+
+def _named(values: list[tuple[float, str]]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for value, name in values) or "none"
 
 
 def _worst(found: list[tuple[int, str]]) -> str:

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from pipeline.packs.embedded.authoring.anatomy import EYES, RIGID, UNITS
 from pipeline.values import U8
 
-from ..acting import Actor, Pose
+from ..acting import Actor, Pose, in_pixels
 
 F64 = NDArray[np.float64]
 MODEL = Path(__file__).parents[2] / "data" / "face_blendshapes.onnx"
 STEPS = 6
+SMALLEST = 1e-7
+"""Scores nearer to 0 or 1 than this are taken as this: a float32 tells no more."""
 
 # The judge's input landmarks and its scores, in its own order (tongueOut is not among them).
 JUDGED_POINTS = [
@@ -53,30 +55,62 @@ class Judge:
 
     def read(self, points: F64, unit: str) -> float:
         """The score of a unit, the mean of both sides where it has two."""
+        return float(np.mean(self._sides(points, unit)))
+
+    def evidence(self, points: F64, unit: str) -> float:
+        """What goes into the model's last sigmoid, of which the score is made.
+
+        Its scores jump: from 0.02 to 0.98 within a third of some units' range. What stands before does not.
+        """
+        sides = np.clip(self._sides(points, unit), SMALLEST, 1 - SMALLEST)
+        return float(np.mean(np.log(sides / (1 - sides))))
+
+    def _sides(self, points: F64, unit: str) -> F64:
         scores = self.scores(points)
-        return float(np.mean([scores[name] for name in (unit, f"{unit}Left", f"{unit}Right") if name in scores]))
+        return np.array([scores[name] for name in (unit, f"{unit}Left", f"{unit}Right") if name in scores])
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Asked and read values of one unit; `points`: landmarks found in each frame, [478, 3]."""
+    """Asked and read values of one unit; `points`: landmarks found in each frame, [478, 3].
+
+    `evidence` and `ideal`: the judge's evidence from the landmarks found in the frames, and from the very landmarks
+    that the frames were driven with, which is what it would read in a picture without fault."""
 
     unit: str
     asked: F64
     read: F64
+    evidence: F64
+    ideal: F64
+    ideal_read: F64
     frames: list[U8]
     points: list[F64]
 
     @property
     def correlation(self) -> float:
-        """0 where nothing moved or a face was lost."""
-        if not np.isfinite(self.read).all() or np.ptp(self.read) < 1e-3:
-            return 0.0
-        return float(np.corrcoef(self.asked, self.read)[0, 1])
+        """Of the asked coefficients with the scores."""
+        return _correlation(self.asked, self.read)
+
+    @property
+    def bound(self) -> float:
+        """The same of a picture without fault: it falls below 1 by the judge's own jumps."""
+        return _correlation(self.asked, self.ideal_read)
+
+    @property
+    def fidelity(self) -> float:
+        """Correlation of the evidence with that of the landmarks asked for: the picture's part alone."""
+        return _correlation(self.ideal, self.evidence)
 
     @property
     def gain(self) -> float:
         return float(np.ptp(self.read))
+
+
+def _correlation(asked: F64, read: F64) -> float:
+    """0 where nothing moved or a face was lost."""
+    if not np.isfinite(read).all() or np.ptp(read) < 1e-3:
+        return 0.0
+    return float(np.corrcoef(asked, read)[0, 1])
 
 
 def sweep(actor: Actor, judge: Judge, unit: str, steps: int = STEPS) -> Sweep:
@@ -86,11 +120,20 @@ def sweep(actor: Actor, judge: Judge, unit: str, steps: int = STEPS) -> Sweep:
         smiling = judge.read(actor.points, unit)
         low, high = low - 0.9 * smiling, high - 0.9 * smiling
     asked = np.linspace(low, high, steps)
-    frames = actor.act(*(Pose({unit: float(value)}) for value in asked))
+    poses = [Pose({unit: float(value)}) for value in asked]
+    driven, frames = [in_pixels(row) for row in actor.keypoints(poses)], actor.act(*poses)
     points = [found for frame in frames if (found := actor.found(frame)) is not None]
-    lost = len(points) < len(frames)
-    read = np.full(steps, np.nan) if lost else np.array([judge.read(p, unit) for p in points])
-    return Sweep(unit, asked, read, frames, points)
+    lost, nothing = len(points) < len(frames), np.full(steps, np.nan)
+    return Sweep(
+        unit,
+        asked,
+        read=nothing if lost else np.array([judge.read(p, unit) for p in points]),
+        evidence=nothing if lost else np.array([judge.evidence(p, unit) for p in points]),
+        ideal=np.array([judge.evidence(p, unit) for p in driven]),
+        ideal_read=np.array([judge.read(p, unit) for p in driven]),
+        frames=frames,
+        points=points,
+    )
 
 
 def rigid_error(source: F64, points: F64) -> float:

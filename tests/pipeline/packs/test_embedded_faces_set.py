@@ -52,6 +52,16 @@ def test_reads_what_was_asked(actors: dict[str, Actor], judge: Judge, name: str,
     assert max(rigid_error(actors[name].points, points) for points in swept.points) < 5
 
 
+@pytest.mark.parametrize("unit", ["mouthPucker", "mouthFunnel"])
+@pytest.mark.parametrize("name", SHOWN)
+def test_lips_round_by_degrees(actors: dict[str, Actor], judge: Judge, name: str, unit: str) -> None:
+    """The judge's scores of these jump, also for landmarks moved without a picture; its evidence does not."""
+    swept = sweep(actors[name], judge, unit)
+    assert swept.fidelity > 0.9
+    assert np.ptp(swept.ideal) > 2
+    assert np.ptp(swept.evidence) > 0.4 * np.ptp(swept.ideal)
+
+
 def opening(points: F64, eye: Eye) -> Mask:
     """[512, 512] what lies a pixel and more inside the lids."""
     return ~grown(~inside(points[[*eye.upper_edge, *eye.lower_edge[::-1]], :2]), 1)
