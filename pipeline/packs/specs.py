@@ -24,6 +24,8 @@ class SpeechSpec:
 
     `encoder`, `denoiser`: names of the two models.
     `reflect_pads`: samples of reflection on both sides of a window, one padding after the other.
+    `overlap_frames`: how many frames a window shares with the next, in which the one fades into the other
+    (0, as published: windows follow each other).
     `start_audio` [P, A], `start_motion` [P, V]: the context of the first window; `null_audio` [1, A].
     `alpha`, `alpha_bar`: [steps + 1] float32, row 0 is step 0.
     """
@@ -43,6 +45,12 @@ class SpeechSpec:
     null_audio: F32
     alpha: F32
     alpha_bar: F32
+    overlap_frames: int = 0
+
+    @property
+    def hop_frames(self) -> int:
+        """How many frames lie between the beginnings of two windows."""
+        return self.window_frames - self.overlap_frames
 
     @property
     def steps(self) -> int:
@@ -52,10 +60,20 @@ class SpeechSpec:
     def window_samples(self) -> int:
         return round(self.window_frames * self.sample_rate / self.fps)
 
+    @property
+    def hop_samples(self) -> int:
+        return round(self.hop_frames * self.sample_rate / self.fps)
+
     @classmethod
     def read(cls, pack: Pack) -> SpeechSpec:
-        """Raises PackError: a field is missing, or a table's file has another length."""
+        """`overlap_frames` may be left out.
+
+        Raises PackError: a field is missing or out of its range, or a table's file has another length."""
         s = pack.section("speech")
+        overlap = s.integer("overlap_frames") if "overlap_frames" in s else 0
+        room = s.integer("window_frames") - s.integer("previous_frames")
+        if not 0 <= overlap <= room:
+            raise s.fail("overlap_frames", f"a whole number from 0 to {room}")
         frames, audio, motion = s.integer("previous_frames"), s.integer("audio_size"), s.integer("motion_size")
         shapes = {"start_audio": (frames, audio), "start_motion": (frames, motion), "null_audio": (1, audio)}
         tables, offset = {}, 0
@@ -73,6 +91,7 @@ class SpeechSpec:
             cls,
             alpha=schedule.reshape(-1, 2)[:, 0].copy(),
             alpha_bar=schedule.reshape(-1, 2)[:, 1].copy(),
+            overlap_frames=overlap,
             **tables,
         )
 

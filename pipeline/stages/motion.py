@@ -1,8 +1,9 @@
 """Stage 3: from the sound to the motion, window by window (contracts.md §3).
 
 Sound is cut into windows of 4 s. The encoder turns a window into audio features, the diffusion sampler
-asks the denoiser for the motion; each window starts from the last frames of the one before. Models,
-sizes and constants come from the pack.
+asks the denoiser for the motion; each window starts from the last frames of the one before. Where the pack
+asks for it, windows overlap and fade into each other: the models hear too little of a sound at the edge of a
+window. Models, sizes and constants come from the pack.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ def make_motion(
             f"at {sound.sample_rate} Hz"
         )
     frames = -(-len(sound.samples) * spec.window_frames // spec.window_samples)
-    windows = -(-frames // spec.window_frames)
+    windows = max(1, -(-(frames - spec.overlap_frames) // spec.hop_frames))
     schedule = Schedule(spec.alpha, spec.alpha_bar)
     scale = spec.guidance if guidance is None else guidance
     random = np.random.Generator(np.random.PCG64(seed))
     start = _normal(random, spec)
     previous_motion, previous_audio = spec.start_motion, spec.start_audio
-    vectors = np.empty((windows * spec.window_frames, spec.motion_size), np.float32)
+    vectors = np.zeros((windows * spec.hop_frames + spec.overlap_frames, spec.motion_size), np.float32)
     for k, samples in enumerate(_windows(sound.samples, windows, spec)):
         audio = encoder.run({"audio": samples[None]})["audio_features"][0]
         denoise = _denoiser(denoiser, audio, previous_motion, previous_audio, spec, scale)
@@ -76,9 +77,10 @@ def make_motion(
                 f"the denoiser gave values that are not finite (window {k + 1} of {windows}); "
                 "verify the pack, or try another execution provider"
             )
-        vectors[k * spec.window_frames : (k + 1) * spec.window_frames] = window
-        previous_motion = window[-spec.previous_frames :]
-        previous_audio = audio[-spec.previous_frames :]
+        shown = vectors[k * spec.hop_frames :][: spec.window_frames]
+        shown[:] = _faded(shown, window, spec.overlap_frames) if k else window
+        before_next = slice(spec.hop_frames - spec.previous_frames, spec.hop_frames)
+        previous_motion, previous_audio = window[before_next], audio[before_next]
         if on_window is not None:
             on_window(k + 1, windows)
     made = decode(vectors[:frames], layout, spec.fps)
@@ -101,14 +103,20 @@ def _normal(random: np.random.Generator, spec: SpeechSpec) -> F32:
 
 
 def _windows(samples: F32, count: int, spec: SpeechSpec) -> Iterator[F32]:
-    """Consecutive windows; the last filled up with silence, each reflected at its ends."""
-    length = spec.window_samples
+    """Windows in order; the last filled up with silence, each reflected at its ends."""
     for k in range(count):
-        window = samples[k * length : (k + 1) * length]
-        window = np.pad(window, (0, length - len(window)))
+        window = samples[k * spec.hop_samples :][: spec.window_samples]
+        window = np.pad(window, (0, spec.window_samples - len(window)))
         for pad in spec.reflect_pads:
             window = np.pad(window, pad, mode="reflect")
         yield window.astype(np.float32, copy=False)
+
+
+def _faded(before: F32, after: F32, count: int) -> F32:
+    """[W, V] the second, with the first `count` frames fading from the first."""
+    share = np.ones((len(after), 1), np.float32)
+    share[:count, 0] = np.arange(1, count + 1, dtype=np.float32) / (count + 1)
+    return before * (1 - share) + after * share
 
 
 def _denoiser(

@@ -19,7 +19,8 @@ from pipeline.packs.embedded.authoring.visemes import CLOSED_GAP, lip_gap
 from pipeline.packs.embedded.training.phones import arpabet_class, labels
 from pipeline.packs.embedded.training.sounds import music, rumble
 from pipeline.packs.manifest import ModelSpec, Tensor
-from pipeline.packs.specs import MotionLayout, MotionPart, SpeechSpec
+from pipeline.packs.specs import MotionLayout, SpeechSpec
+from pipeline.packs.store import open_pack
 from pipeline.runtime.ladder import Ladder
 from pipeline.runtime.options import RuntimeOptions
 from pipeline.runtime.session import Session
@@ -67,37 +68,12 @@ def denoiser() -> Session:
 
 @pytest.fixture(scope="module")
 def spec() -> SpeechSpec:
-    conditioning = np.fromfile(PACK / "conditioning.bin", "<f4")
-    audio, moves, null = np.split(conditioning, [10 * A, 10 * (A + V)])
-    schedule = np.fromfile(PACK / "schedule.bin", "<f4").reshape(STEPS + 1, 2)
-    return SpeechSpec(
-        encoder="speech_encoder",
-        denoiser="denoiser",
-        sample_rate=RATE,
-        fps=25.0,
-        window_frames=100,
-        previous_frames=10,
-        reflect_pads=(20, 20),
-        motion_size=V,
-        audio_size=A,
-        guidance=1.0,
-        start_audio=audio.reshape(10, A),
-        start_motion=moves.reshape(10, V),
-        null_audio=null.reshape(1, A),
-        alpha=schedule[:, 0],
-        alpha_bar=schedule[:, 1],
-    )
+    return SpeechSpec.read(open_pack("embedded"))
 
 
 @pytest.fixture(scope="module")
 def speak(encoder: Session, denoiser: Session, spec: SpeechSpec):  # type: ignore[no-untyped-def]
-    def part(start: int, stop: int, gain: float, offset: float = 0) -> MotionPart:
-        ones = np.ones(stop - start, np.float32)
-        return MotionPart(start, stop, ones * np.float32(gain), ones * np.float32(offset))
-
-    layout = MotionLayout(
-        part(0, 52, 1), part(52, 53, 0.1, 1), part(53, 56, 0.1), part(56, 57, 2), part(57, 58, 2), part(58, 59, 2)
-    )
+    layout = MotionLayout.read(open_pack("embedded"))
 
     def run(samples: F64, seed: int = 0, guidance: float | None = None) -> Motion:
         sound = Sound(samples.astype(np.float32), RATE, len(samples) / RATE)
@@ -155,7 +131,8 @@ def minute(speak) -> Motion:  # type: ignore[no-untyped-def]
     return result
 
 
-JOINTS = np.arange(100, 1600, 100)
+JOINTS = np.arange(90, 1600, 90)
+"""Where windows of 100 frames begin that share 10 with the one before."""
 
 
 def test_the_files_are_rebuilt_bit_for_bit(tmp_path: Path) -> None:
@@ -243,7 +220,7 @@ def test_a_quiet_recording_opens_the_mouth_like_a_loud_one(speak) -> None:  # ty
     assert np.corrcoef(loud, quiet)[0, 1] > 0.95
 
 
-@pytest.mark.parametrize("start", [0.4, 1.0, 3.76, 3.88, 9.96], ids=str)
+@pytest.mark.parametrize("start", [0.4, 1.0, 3.36, 3.48, 3.76, 3.88, 9.96], ids=str)
 def test_the_mouth_opens_and_closes_with_the_voice(speak, start: float) -> None:  # type: ignore[no-untyped-def]
     sound = np.concatenate([silence(start), vowel(0.4, AH), silence(0.6)])
     jaw = speak(sound).expression[:, unit("jawOpen")]
@@ -258,9 +235,8 @@ def test_the_mouth_opens_and_closes_with_the_voice(speak, start: float) -> None:
 
 @pytest.mark.parametrize(
     ("closed", "frame"),
-    [(murmur(0.08), 30), (murmur(0.08), 98), (murmur(0.08), 99), (silence(0.08), 30), (silence(0.08), 98),
-     (silence(0.08), 101)],
-    ids=["m b 30", "m b 98", "m b 99", "p 30", "p 98", "p 101"],
+    [(closed(0.08), frame) for closed in (murmur, silence) for frame in (30, *range(87, 102))],
+    ids=[f"{name} {frame}" for name in ("m b", "p") for frame in (30, *range(87, 102))],
 )  # fmt: skip
 def test_lips_meet_while_the_voice_is_held_back(speak, closed: F64, frame: int) -> None:  # type: ignore[no-untyped-def]
     before = vowel(0.4, AH)
@@ -350,13 +326,18 @@ def test_windows_join_without_a_jump(minute: Motion) -> None:
     steps = np.abs(np.diff(minute.expression, axis=0)).max(0)
     at_joints = np.abs(np.diff(minute.expression, axis=0))[JOINTS - 1].max(0)
     assert (at_joints <= steps).all()
-    mean = np.abs(np.diff(minute.expression[:, LIPS], axis=0)).mean()
-    assert np.abs(np.diff(minute.expression[:, LIPS], axis=0))[JOINTS - 1].mean() < 2 * mean
+
+
+def test_lips_do_not_tell_where_windows_join(speak, minute: Motion) -> None:  # type: ignore[no-untyped-def]
+    """The same sound later has its joints elsewhere."""
+    late = speak(np.concatenate([silence(45 / 25), babble(64)]), seed=7)
+    apart = np.abs(minute.expression - late.expression[45:])[:, LIPS].max(1)
+    assert np.mean([apart[JOINTS + k] for k in (-1, 0, 1)]) < 0.02
 
 
 def test_a_vowel_held_over_a_joint_is_held(speak) -> None:  # type: ignore[no-untyped-def]
     jaw = speak(np.concatenate([silence(3), vowel(2, AH), silence(1)])).expression[:, unit("jawOpen")]
-    assert np.abs(np.diff(jaw[80:120])).max() < 0.03
+    assert np.abs(np.diff(jaw[80:110])).max() < 0.03
 
 
 @pytest.mark.parametrize("tune", range(3))

@@ -157,6 +157,7 @@ def test_damaged_manifests_name_the_field(copy: Path, path: tuple[str, ...], val
     ("path", "read"),
     [
         (("speech", "guidance"), SpeechSpec.read),
+        (("speech", "overlap_frames"), SpeechSpec.read),
         (("driving", "rotation"), DrivingSpec.read),
         (("source", "keypoints"), SourceSpec.read),
         (("key_frames", "fps"), KeyFrameSpec.read),
@@ -169,6 +170,13 @@ def test_damaged_sections_name_the_field(copy: Path, path: tuple[str, ...], read
     edit(copy, *path, value="wrong")
     with pytest.raises(PackError, match=path[-1]):
         read(Pack.open(copy))
+
+
+@pytest.mark.parametrize("frames", [-1, 91])
+def test_windows_overlap_no_further_than_what_they_start_from(copy: Path, frames: int) -> None:
+    edit(copy, "speech", "overlap_frames", value=frames)
+    with pytest.raises(PackError, match="overlap_frames must be a whole number from 0 to 90"):
+        SpeechSpec.read(Pack.open(copy))
 
 
 @pytest.mark.parametrize("name", ["../outside.onnx", "/etc/passwd"])

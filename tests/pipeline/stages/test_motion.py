@@ -149,6 +149,39 @@ def test_a_window_starts_from_the_end_of_the_one_before(spec: SpeechSpec) -> Non
         np.testing.assert_array_equal(inputs["motion"][0], inputs["motion"][1])
 
 
+@pytest.mark.parametrize(("frames", "windows"), [(1, 1), (100, 1), (101, 2), (190, 2), (191, 3), (235, 3)])
+def test_windows_that_overlap_cover_the_sound(spec: SpeechSpec, frames: int, windows: int) -> None:
+    encoder, voice = Encoder(), sound(frames * FRAME)
+    overlapping = replace(spec, overlap_frames=10)
+    out = make_motion(voice, encoder, Denoiser(follow_audio), overlapping, layout(11), seed=0)
+    assert len(encoder.heard) == windows
+    np.testing.assert_array_equal(
+        encoder.heard[-1][40 : 40 + FRAME], voice.samples[(windows - 1) * 90 * FRAME :][:FRAME]
+    )
+    np.testing.assert_allclose(out.scale, voice.samples.reshape(-1, FRAME).mean(1), atol=1e-6)
+
+
+def test_a_window_fades_into_the_next(spec: SpeechSpec) -> None:
+    def count(inputs: Mapping[str, Any]) -> np.ndarray:
+        before = inputs["previous_motion"][0, -1, 0] if inputs["previous_audio"].any() else -1
+        return np.full((2, PREVIOUS + WINDOW, 11), before + 1, np.float32)
+
+    loud = Sound(np.ones(3 * WINDOW * FRAME, np.float32), RATE, 12.0)
+    out = make_motion(loud, Encoder(), Denoiser(count), replace(spec, overlap_frames=4), layout(11), seed=0).scale
+    np.testing.assert_array_equal(out[:96], 0)
+    np.testing.assert_allclose(out[96:100], [0.2, 0.4, 0.6, 0.8], atol=1e-6)
+    np.testing.assert_array_equal(out[100:192], 1)
+    np.testing.assert_allclose(out[192:196], [1.2, 1.4, 1.6, 1.8], atol=1e-6)
+
+
+def test_a_window_that_overlaps_starts_from_the_end_of_what_it_does_not_share(spec: SpeechSpec) -> None:
+    denoiser = Denoiser(follow_audio)
+    make_motion(sound(128000), Encoder(), denoiser, replace(spec, overlap_frames=10), layout(11), seed=0)
+    first, second = denoiser.last[:2]
+    np.testing.assert_array_equal(second["previous_audio"], first["audio"][[1, 1], 90 - PREVIOUS : 90])
+    np.testing.assert_array_equal(second["audio"][1, :10], first["audio"][1, 90:])
+
+
 def test_guidance_is_the_packs_unless_given(spec: SpeechSpec) -> None:
     def only_the_row(inputs: Mapping[str, Any]) -> np.ndarray:
         return np.broadcast_to(np.float32([1, 3])[:, None, None], (2, PREVIOUS + WINDOW, 11))

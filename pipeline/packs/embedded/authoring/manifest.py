@@ -53,6 +53,7 @@ SPEECH = {
     "fps": 25,
     "window_frames": 100,
     "previous_frames": 10,
+    "overlap_frames": 10,
     "reflect_pads": [20, 20],
     "motion_size": MOTION_SIZE,
     "audio_size": AUDIO_SIZE,
