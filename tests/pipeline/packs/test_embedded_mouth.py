@@ -33,6 +33,11 @@ def anna() -> Actor:
     return Actor.open(FACES / "anna.jpg", open_studio())
 
 
+@pytest.fixture(scope="module")
+def kofi(anna: Actor) -> Actor:
+    return Actor.open(FACES / "kofi.jpg", anna.studio)
+
+
 @pytest.mark.parametrize("name", sorted(SHAPES))
 def test_reshaped_lips_are_even(name: str) -> None:
     unit = mouth_units()[UNITS.index(name)]
@@ -167,6 +172,17 @@ def test_the_tongue_shows_its_tip_when_asked_and_nothing_else_moves(anna: Actor)
     corners, changed = points[MOUTH_CORNERS], np.argwhere(np.abs(tongue - without).max(2) > 0)[:, ::-1]
     assert (changed > corners.min(0) - 30).all()
     assert (changed < corners.max(0) + 40).all()
+
+
+def test_the_tongue_is_as_light_in_a_narrow_mouth_as_in_a_wide_one(kofi: Actor) -> None:
+    poses = [POSES["th"], Pose({"jawOpen": 0.6, "tongueOut": 0.5})]
+    tips = []
+    for keypoints, frame in zip(kofi.keypoints(poses), kofi.act(*poses), strict=True):
+        points = in_pixels(keypoints)[:, :2]
+        x, y = (points[LOWER] * 0.65 + points[UPPER] * 0.35).astype(int)
+        tips.append(float(frame[y - 1 : y + 2, x - 4 : x + 5, 0].mean()))
+    narrow, wide = tips
+    assert 0.85 * wide < narrow < 1.15 * wide
 
 
 def test_a_turn_of_the_head_or_the_eyes_is_not_taken_for_the_tongue(anna: Actor) -> None:

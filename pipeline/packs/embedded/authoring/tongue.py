@@ -25,6 +25,10 @@ SEEN_FROM, FULL_AT = 0.05, 0.35
 """tongueOut at which the tip begins to show, and from which it is as broad and as clear as it gets."""
 
 
+FORWARD = 0.95
+"""Share of the light on the tip that does not depend on the opening: it stands before the teeth, not behind them."""
+
+
 def _pattern() -> npt.NDArray[np.float32]:
     pattern = np.zeros((1, POINTS), np.float32)
     for eye in EYES:
@@ -72,8 +76,10 @@ def tongue_tip(g: Graph, out: Value, driving: Value, where: Value, cavity: Value
     def bell(value: Value) -> Value:
         return (-(value * value)).exp()
 
-    floor = bell(across / 0.10) * bell((down + 0.10) / 0.04)
-    colour = (cavity * floor).sum(2, 3, keep=True) / (floor.sum(2, 3, keep=True) + 1e-3)
+    # Its tongue is what is red and light: teeth are light only, the throat is red only.
+    red = (cavity[:, 0:1] - cavity[:, 1:2]).clip(0, None) * (1 / 255)
+    floor = bell(across / 0.10) * bell(down / 0.2) * (red * red) * (red * red)
+    colour = (cavity * floor).sum(2, 3, keep=True) / (floor.sum(2, 3, keep=True) + 1e-6)
 
     clear = g.smoothstep((out - SEEN_FROM) / (FULL_AT - SEEN_FROM))
     half = HALF_WIDTH * (clear * 0.3 + 0.7)
@@ -81,8 +87,8 @@ def tongue_tip(g: Graph, out: Value, driving: Value, where: Value, cavity: Value
     side, rise = across / half, (down + gap * 0.12) / (gap * 0.52 + 0.012)
     radius = side * side + rise * rise
     alpha = g.smoothstep((1 - radius.sqrt()) / 0.2) * clear
-    lit = (1 - radius.clip(0, 1) * 0.35) * (1 - bell(side / 0.16) * bell((rise + 0.2) / 0.8) * 0.10) * 1.5
+    lit = (1 - radius.clip(0, 1) * 0.35) * (1 - bell(side / 0.16) * bell((rise + 0.2) / 0.8) * 0.10) * 1.35
     gloss = bell((side + 0.32) / 0.2) * bell((rise - 0.05) / 0.25) * 0.16 + 1
     colour = colour * lit * gloss
-    share = alpha * 0 + 255 * 0.6
+    share = alpha * 0 + 255 * FORWARD
     return Tip(g.concat([colour, share], axis=1), alpha)
