@@ -277,7 +277,7 @@ def test_lips_pucker_and_stop_smiling(puppet: Puppet, judge: Judge, at_rest: dic
     assert at_rest["mouthPucker"] < 0.1 < 0.4 < read["mouthPucker"]
     assert at_rest["mouthSmileLeft"] > 0.7
     assert max(read["mouthSmileLeft"], read["mouthSmileRight"]) < 0.1
-    halfway = judge.scores(puppet.act(both("mouthSmile", -0.4)))
+    halfway = judge.scores(puppet.act(both("mouthSmile", -0.9)))  # a smiling face has a small unit
     assert 0.05 < halfway["mouthSmileLeft"] < at_rest["mouthSmileLeft"] - 0.2
 
 

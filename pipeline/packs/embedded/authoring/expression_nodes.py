@@ -37,6 +37,14 @@ BORDER_HOLDS = 36
 """Pixels from the crop's border over which expression rises, so that the border never moves."""
 
 
+SIDES = (np.abs(NEUTRAL[:MESH_POINTS, 0]) > 0.4).astype(np.float32)
+"""[468] 1 where a face that turns away hides its own skin; the rims of nose and lips hide none that moves."""
+
+HIDDEN_SLOPE, HIDDEN_OVER = 3.0, 8.0
+"""A point is hidden when another, in front, is nearer to it than its part 1 / HIDDEN_SLOPE of the depth between
+them, and does not count at all from so many pixels of depth further on."""
+
+
 def _flat(rows: list[list[int]]) -> list[int]:
     return [point for row in rows for point in row]
 
@@ -91,14 +99,14 @@ class NodeSet:
             member = self.g.constant(np.full(count, float(field in fields), np.float32))
             masks.append(member if mask is None else member * mask)
 
-    def add_face(self, positions: Value, values: Value) -> None:
-        """The 468 points of the mesh, each field without those it must not follow."""
+    def add_face(self, positions: Value, values: Value, seen: Value) -> None:
+        """The 468 points of the mesh, each field without those it must not follow; `seen` [468]: the part of each."""
         self._positions.append(positions)
         self._values.append(values)
         for field, masks in self._masks.items():
             member = np.ones(MESH_POINTS, np.float32)
             member[LEFT_OUT[field]] = 0
-            masks.append(self.g.constant(member))
+            masks.append(seen * member)
 
     def fields(self, targets: Value, count: int, *names: str) -> list[Value]:
         """The named fields at the targets [count, 2]: each [count, its COLUMNS]."""
@@ -123,6 +131,17 @@ def _beyond_lips(g: Graph, points: Value, mouth: MouthRegion, edge: list[int], s
     return at + beyond * 0.5, at + beyond
 
 
+def _seen(points: Value) -> Value:
+    """[468] 0 for points on the far side of a turned face, which lie behind skin that moves otherwise, 1 for others.
+
+    `points` [468, 3], pixels.
+    """
+    x, y, z = (points[:, axis : axis + 1] for axis in range(3))
+    dx, dy = x - x.transpose(1, 0), y - y.transpose(1, 0)
+    behind = (z - z.transpose(1, 0) - (dx * dx + dy * dy).sqrt() * HIDDEN_SLOPE).max(1)
+    return 1 - points.graph.smoothstep(behind / HIDDEN_OVER) * SIDES
+
+
 def _down(g: Graph, sin: Value, cos: Value) -> Value:
     return g.concat([(-sin).reshape(1, 1), cos.reshape(1, 1)], axis=1)
 
@@ -131,7 +150,8 @@ def expression_nodes(g: Graph, points: Value, values: Value, outline: Outline, m
     """All nodes; `values` [478, rank] is the expression of each landmark."""
     every = ("common", "head", "jaw")
     nodes = NodeSet(g)
-    nodes.add_face(points[:MESH_POINTS, 0:2], values[:MESH_POINTS])
+    face = points[:MESH_POINTS]
+    nodes.add_face(face[:, 0:2], values[:MESH_POINTS], _seen(face))
     for size, at_chin, above in FALLOFF_RINGS:
         part = outline.lowness * (at_chin - above) + above
         nodes.add(len(FACE_OUTLINE), outline.ring(size), values.take(FACE_OUTLINE) * part, *every)

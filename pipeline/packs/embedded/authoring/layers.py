@@ -45,7 +45,7 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
     here = crop(image, MOUTH)
 
     # Beyond its edge each lip's colour is carried on, so that a stretched edge shows skin, not teeth.
-    near = g.op("And", zone < 0.95, along < mouth.width * 0.55)
+    near = g.op("And", zone < 0.95, along < mouth.width * 0.51)
 
     def carried_on(beyond: Value, edge: Value, elsewhere: Value) -> Value:
         colours = sample(g, image, *mouth.frame.pixel(u, edge))

@@ -17,6 +17,10 @@ REACH = 0.055
 LEFT = (0.45, 0.12)
 """Part of the dark that stays: in the middle of the lips, where an edge casts a shadow, and at the corners."""
 
+AROUND, LIGHTER = 7, 0.035
+"""Side of what is around a place, and how much lighter than its lightest the place may become: thin lips are darker
+than the skin beside them."""
+
 BESIDE = (-2.5, 0.0, 2.5)
 """Where along the line the skin is looked at."""
 
@@ -45,6 +49,9 @@ def line_darkness(
         # Beyond its edge, where a layer's colour is carried on, twice as far.
         distance = g.maximum(beyond * 0.5, -beyond)
         near = 1 - step((distance / reach - 0.5) / 0.5)
-        return (expected + (mixed - expected) * outside - colour[0].mean(0)).clip(0, None) * near * share
+        bright = colour.mean(1, keep=True)
+        around = g.op("MaxPool", bright, kernel_shape=[AROUND, AROUND], strides=[1, 1], pads=[AROUND // 2] * 4)
+        lightest = g.minimum(expected + (mixed - expected) * outside, around[0, 0] + LIGHTER)
+        return (lightest - bright[0, 0]).clip(0, None) * near * share
 
     return missing(above, head, v - upper), missing(below, jaw, lower - v)

@@ -18,16 +18,15 @@ from .anatomy import (
     LIP_MIDDLE,
     LOWER_INNER,
     LOWER_LIP_ROWS,
-    MESH_POINTS,
     MOUTH_CORNERS,
     NEUTRAL,
     OUTER_MOUTH_CORNERS,
-    RIGID,
     UNIT_OFFSETS,
     UNITS,
     UPPER_INNER,
     UPPER_LIP_ROWS,
 )  # fmt: skip
+from .skin_stretch import stretched
 from .tongue import tongue_unit
 
 Floats = npt.NDArray[np.float32]
@@ -40,23 +39,14 @@ _S = [0.82, 0.67, 0.45, 0.22, 0.0, 0.22, 0.45, 0.67, 0.82]
 ELLIPSE = [0.50, 0.71, 0.88, 0.97, 1.0, 0.97, 0.88, 0.71, 0.50]
 SUPPLE = [0.39, 0.61, 0.83, 0.96, 1.0, 0.96, 0.83, 0.61, 0.39]
 PARABOLA = [0.33, 0.55, 0.80, 0.95, 1.0, 0.95, 0.80, 0.55, 0.33]
+ARC = [0.16, 0.37, 0.68, 0.92, 1.0, 0.92, 0.68, 0.37, 0.16]
+"""Steepest half-way between middle and corners, so that these are round and not pulled to points."""
 
 _CORNERS = [*MOUTH_CORNERS, *OUTER_MOUTH_CORNERS]
 _UPPER, _LOWER = [UPPER_INNER, *UPPER_LIP_ROWS], [LOWER_INNER, *LOWER_LIP_ROWS]
 DEPTH = 0.5
 """Share that is left of how much further than the corners the middle of a lip moves forwards or back: in a head seen
 from the side all of it would tear the corners."""
-
-SKIN_FOLLOWS = 0.10
-"""Distance from the lips at which skin makes half of their correction."""
-
-
-BELOW_FOLLOWS = 0.10
-"""Distance below the lower lip at which skin goes half-way with the lip: else its edge would pass over the skin."""
-
-
-BELOW_ENDS = (0.6, 1.2)
-"""Distance aside from the middle, in those of the mouth's corners, up to which it does so, and from where on not."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,10 @@ class LipShape:
     """y of the corners."""
     inwards: float
     """Of the corners, towards the middle."""
-    outline: Sequence[float] = tuple(ELLIPSE)
+    outline: Sequence[float]
+    """Heights of the inner edge over the columns."""
+    rim: Sequence[float]
+    """The same of the outermost row."""
     zipped: float = 0.0
     """By how much each inner edge goes to meet the other near the corners."""
 
@@ -80,7 +73,9 @@ def _open(shape: LipShape, unit: Floats) -> dict[int, tuple[float, float, float]
     back = math.fsum(unit[_CORNERS, 2].astype(float).tolist()) / len(_CORNERS)
     for rows, middles, towards in ((_UPPER, shape.upper, 1.0), (_LOWER, shape.lower, -1.0)):
         for depth, (row, middle) in enumerate(zip(rows, middles, strict=True)):
-            for column, (point, s, height) in enumerate(zip(row, _S, shape.outline, strict=True)):
+            outer = depth / (len(rows) - 1)
+            for column, (point, s) in enumerate(zip(row, _S, strict=True)):
+                height = shape.outline[column] * (1 - outer) + shape.rim[column] * outer
                 side = 1.0 if column < 4 else -1.0
                 y = shape.corner + (middle - shape.corner) * height
                 if depth < 2:
@@ -94,48 +89,47 @@ def _open(shape: LipShape, unit: Floats) -> dict[int, tuple[float, float, float]
 
 SHAPES = {
     "jawOpen": LipShape(
-        upper=[0.002, 0.006, 0.010, 0.014], lower=[0.339, 0.341, 0.339, 0.334], corner=0.125, inwards=0.028,
-        outline=SUPPLE,
+        upper=[0.002, 0.006, 0.010, 0.014], lower=[0.339, 0.340, 0.334, 0.326], corner=0.125, inwards=0.028,
+        outline=SUPPLE, rim=ELLIPSE,
     ),
     "mouthFunnel": LipShape(
-        upper=[-0.050, -0.056, -0.057, -0.054], lower=[0.084, 0.092, 0.092, 0.088], corner=0.014, inwards=0.036,
-        outline=SUPPLE,
+        upper=[-0.050, -0.056, -0.057, -0.054], lower=[0.084, 0.090, 0.087, 0.080], corner=0.008, inwards=0.036,
+        outline=SUPPLE, rim=ELLIPSE,
     ),
     "mouthPucker": LipShape(
-        upper=[-0.004, -0.012, -0.021, -0.025], lower=[-0.003, 0.006, 0.018, 0.022], corner=0.004, inwards=0.068,
-        outline=PARABOLA, zipped=0.026,
+        upper=[-0.004, -0.012, -0.021, -0.025], lower=[-0.003, 0.006, 0.018, 0.022], corner=-0.006, inwards=0.068,
+        outline=PARABOLA, rim=ELLIPSE, zipped=0.026,
     ),
 }  # fmt: skip
 
+SMILE = LipShape(
+    upper=[-0.030, -0.029, -0.027, -0.024],
+    lower=[-0.060, -0.062, -0.066, -0.070],
+    corner=-0.104,
+    inwards=-0.060,
+    outline=ARC,
+    rim=ARC,
+)
+"""Of both sides together."""
 
-def _reshaped(unit: Floats, shape: LipShape) -> Floats:
-    """The unit with these lips, the skin around them corrected by a part that falls with its distance."""
-    wanted = _open(shape, unit)
-    places = {point: tuple(NEUTRAL[point, :2].astype(float).tolist()) for point in range(MESH_POINTS)}
-    change = {p: [new - float(old) for new, old in zip(wanted[p], unit[p], strict=True)] for p in wanted}
-    result = unit.copy()
-    begin, end = BELOW_ENDS
-    for point in range(MESH_POINTS):
-        if point in wanted:
-            result[point] = wanted[point]
-        if point in wanted or point in RIGID:  # which tell how the head moves
-            continue
-        x, y = places[point]
-        near = {lip: 1 / ((x - places[lip][0]) ** 2 + (y - places[lip][1]) ** 2 + 0.03**2) ** 2 for lip in change}
-        total = math.fsum(near.values()) + 1 / SKIN_FOLLOWS**4
-        for axis in range(3):
-            result[point, axis] += math.fsum(w * change[lip][axis] for lip, w in near.items()) / total
-        _, height, lip = min((abs(x - places[lip][0]), places[lip][1], lip) for lip in _LOWER[-1])
-        aside = abs(x) / places[_CORNERS[3]][0]
-        if y > height and aside < end:
-            share = min(1.0, (end - aside) / (end - begin)) / (1 + ((y - height) / BELOW_FOLLOWS) ** 2)
-            result[point, 1] += share * (wanted[lip][1] - float(result[point, 1]))
-    return result
+
+def smile_units() -> tuple[Floats, Floats]:
+    """[478, 3] mouthSmile of the left and of the right: the measured ones, whose corners together rise in an arc.
+
+    What the lips and the skin do otherwise than measured is shared out between the sides over the middle of the lips.
+    """
+    left, right = (UNIT_OFFSETS[UNITS.index(f"mouthSmile{side}")] for side in ("Left", "Right"))
+    measured = left + right
+    change = stretched(measured, _open(SMILE, measured), evenness=0) - measured
+    middle, corner = NEUTRAL[UPPER_INNER[LIP_MIDDLE], 0], NEUTRAL[MOUTH_CORNERS[1], 0]
+    on_left = ((NEUTRAL[:, 0:1] - middle) / (corner - middle) + np.float32(0.5)).clip(0, 1)
+    return left + change * on_left, right + change * (1 - on_left)
 
 
 def undone_smile() -> Floats:
     """[478, 3] mouthSmile of both sides with lips that stay as far apart as they are, to take away from a smile."""
-    smile = UNIT_OFFSETS[UNITS.index("mouthSmileLeft")] + UNIT_OFFSETS[UNITS.index("mouthSmileRight")]
+    left, right = smile_units()
+    smile = left + right
     result = smile.copy()
     for column, (upper, lower) in enumerate(zip(UPPER_INNER, LOWER_INNER, strict=True)):
         middle = (smile[upper, 1] + smile[lower, 1]) * np.float32(0.5)
@@ -146,10 +140,12 @@ def undone_smile() -> Floats:
 
 
 def mouth_units() -> Floats:
-    """[52, 478, 3] UNIT_OFFSETS with the lips of SHAPES, and a tongue."""
+    """[52, 478, 3] UNIT_OFFSETS with the lips of SHAPES and of SMILE, and a tongue."""
     units = UNIT_OFFSETS.copy()
     units[UNITS.index("tongueOut")] = tongue_unit()
     for name, shape in SHAPES.items():
         index = UNITS.index(name)
-        units[index] = _reshaped(UNIT_OFFSETS[index], shape)
+        units[index] = stretched(UNIT_OFFSETS[index], _open(shape, UNIT_OFFSETS[index]), evenness=1)
+    for side, unit in zip(("Left", "Right"), smile_units(), strict=True):
+        units[UNITS.index(f"mouthSmile{side}")] = unit
     return units

@@ -38,6 +38,9 @@ from .writer import Graph, Value
 WIDE_SHARE = 0.5
 """Of the measured eyeWide, which is that of a fright."""
 
+LIDS_MEET = [0.34, *[LOWER_LID_SHARE] * 5, 0.34]
+"""Part of the way that each point of the lower lid makes in a blink: next to the corners lids meet at their height."""
+
 FOLD_SHARE = 0.15
 """How far the fold above the lid follows the lid."""
 
@@ -46,7 +49,10 @@ LOWER_LIP_SHARE = 0.7
 
 SMILE = [UNITS.index("mouthSmileLeft"), UNITS.index("mouthSmileRight")]
 
-CONTRADICT_SMILE = {"jawOpen": 0.3, "mouthFunnel": 0.5, "mouthPucker": 0.6}
+SMILED_ALREADY = 0.5
+"""Part of mouthSmile that a portrait which shows all of it has behind it: its corners cannot go as far again."""
+
+CONTRADICT_SMILE = {"jawOpen": 0.3, "mouthFunnel": 0.5, "mouthPucker": 0.75}
 """Units that undo a smile, and the share of it for a coefficient of 1."""
 
 POLAR_STEPS = 10
@@ -106,9 +112,10 @@ def blink_unit(g: Graph, kp: Value, eye: Eye) -> Value:
     down = g.concat([-frame.sin.reshape(1, 1), frame.cos.reshape(1, 1), np.zeros((1, 1))], axis=1)
     falls, rises = to(lower, *upper), to(upper, *lower)
     follow = scatter([
-        {point: 1 - LOWER_LID_SHARE, fold: FOLD_SHARE} for point, fold in zip(eye.upper, eye.upper_fold, strict=True)
+        {point: 1 - meet, fold: FOLD_SHARE}
+        for point, fold, meet in zip(eye.upper, eye.upper_fold, LIDS_MEET, strict=True)
     ])  # fmt: skip
-    meet = scatter([{point: LOWER_LID_SHARE} for point in eye.lower])
+    meet = scatter([{point: meet} for point, meet in zip(eye.lower, LIDS_MEET, strict=True)])
     return (follow @ falls + meet @ rises) * down
 
 
@@ -198,6 +205,8 @@ def own_units(g: Graph, kp: Value) -> Value:
             rows.append(fitted[name])
         else:
             measured = g.constant(measured_units[index])
+            if name.startswith("mouthSmile"):
+                measured = measured * (1 - smile * SMILED_ALREADY)
             if name in CONTRADICT_SMILE:
                 measured = measured - smile_unit * (smile * CONTRADICT_SMILE[name])
             rows.append(measured if name.startswith(("eye", "brow")) else measured * mouth)

@@ -29,6 +29,10 @@ ABOVE = 8.0
 TAKEN = 0.5
 """Part of the dark that can be taken out."""
 
+AROUND, LIGHTER = 3, 0.05
+"""Side, pooled pixels, of what is around a place, and how much lighter than its lightest the place may become: a wide
+dark valley has no light of its own to take, and would turn into a stain."""
+
 
 def fold_darkness(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> Value:
     """[1, 1, MOUTH / POOL] 0..1: what all channels lack in the folds of the portrait.
@@ -50,7 +54,8 @@ def fold_darkness(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> 
     inside = 1 - g.smoothstep((near / mouth.width - begin) / (far - begin))
     u, v = mouth.frame.local(x, y)
     above = g.smoothstep((mouth.upper_edge(u) - v) / ABOVE)
-    return missing * inside * above * TAKEN
+    room = (_highest(bright, AROUND) - bright) + LIGHTER
+    return g.minimum(missing * TAKEN, room) * inside * above
 
 
 def _highest(image: Value, side: int) -> Value:

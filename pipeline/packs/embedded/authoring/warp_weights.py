@@ -56,7 +56,7 @@ def _slit_share(g: Graph, mouth: MouthRegion, up: float) -> Value:
     """[nodes of SLITS, 1] 1 near the mouth, where a layer moves by its own field, 0 away from it."""
     positions = SLITS.node_positions()
     x, y = g.constant(positions[:, 0:1]), g.constant(positions[:, 1:2])
-    return 1 - g.smoothstep((mouth.zone(x, y, up) - 0.74) / 0.26)
+    return 1 - g.smoothstep((mouth.zone(x, y, up) - 0.70) / 0.30)
 
 
 def _blend(g: Graph, common: Value, own: Value, share: Value, more: tuple[int, int]) -> Value:
