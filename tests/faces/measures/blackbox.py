@@ -4,7 +4,8 @@ The features are made again from pictures whose colours are coordinates; the gen
 the place of the photo that it samples. Outside the mouth's and the eyes' openings, where new things are drawn, this is
 the frame's backward map. Red, green and blue are three phases of a wave, along x in one picture and along y in another,
 so that colours kept in 8 bits give places to a few hundredths of a pixel; ramps in a third one tell which wave. All are
-equally light everywhere: what is brightened where a photo is dark stays as it is.
+equally light everywhere: what is brightened where a photo is dark stays as it is, and a shadow, which takes the same
+share of each colour, moves nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ LOW, HIGH = 0.15, 0.85
 PHASES = np.array([0, 2, 4]) * (np.pi / 3)
 RAMP = (0.3, 0.7)
 """The same of two ramps, so that a third colour makes up for both."""
+RAMPS_SUM = 1.5
+"""Of the three colours of the ramps."""
 WAVE = 32
 """Pixels; much more than a ramp's error in 8 bits, 5 pixels, and much less smooth than what 8 bits can follow."""
 
@@ -37,7 +40,7 @@ def coordinate_pictures() -> tuple[F32, F32, F32]:
     waves = 0.5 + np.sin(place * (2 * np.pi / WAVE) + PHASES[:, None]) * (HIGH - LOW) / 2
     ramp = RAMP[0] + (RAMP[1] - RAMP[0]) * place / (SIZE - 1)
     x, y = np.broadcast_arrays(ramp[None, :], ramp[:, None])
-    pictures = (waves[:, None, :], waves[:, :, None], np.stack([x, y, 1.5 - x - y]))
+    pictures = (waves[:, None, :], waves[:, :, None], np.stack([x, y, RAMPS_SUM - x - y]))
     columns, rows, ramps = (
         np.ascontiguousarray(np.broadcast_to(each, (1, 3, SIZE, SIZE)), np.float32) for each in pictures
     )
@@ -50,6 +53,12 @@ def places(waves: F32, ramp: F32) -> F64:
     fine = np.arctan2(shown @ np.cos(PHASES), shown @ np.sin(PHASES)) * (WAVE / (2 * np.pi))
     coarse = (ramp.astype(np.float64) - RAMP[0]) / (RAMP[1] - RAMP[0]) * (SIZE - 1)
     return fine + WAVE * np.round((coarse - fine) / WAVE)
+
+
+def decoded(columns: F32, rows: F32, ramps: F32) -> F64:
+    """[512, 512, 2] x, y of the places that frames [512, 512, 3] of the three pictures show."""
+    lit = ramps * (RAMPS_SUM / np.maximum(ramps.sum(2, keepdims=True), 1e-3))
+    return np.stack([places(shown, lit[:, :, axis]) for axis, shown in enumerate((columns, rows))], 2)
 
 
 @dataclass(frozen=True)
@@ -67,8 +76,7 @@ class Coded:
 
     def backward(self, keypoints: F32) -> F64:
         """[512, 512, 2] x, y of the photo (pixel indices) that each pixel of the frame shows."""
-        *waves, ramps = (next(self.actor.frames(keypoints[None], each)) for each in self.appearances)
-        return np.stack([places(shown, ramps[:, :, axis]) for axis, shown in enumerate(waves)], 2)
+        return decoded(*(next(self.actor.frames(keypoints[None], each)) for each in self.appearances))
 
 
 def inside(points: F64) -> Mask:

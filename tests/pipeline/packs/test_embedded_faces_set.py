@@ -10,7 +10,7 @@ from pipeline.faces.finder import FaceFinder
 from pipeline.packs.embedded.authoring.anatomy import EYES, Eye
 from tests.faces.acting import FACES, POSES, SIZE, Actor, face_files, in_pixels, open_studio
 from tests.faces.measures.artefacts import detect, patches
-from tests.faces.measures.blackbox import F64, Coded, Mask, grown, inside, openings
+from tests.faces.measures.blackbox import F64, Coded, Mask, coordinate_pictures, decoded, grown, inside, openings
 from tests.faces.measures.judging import Judge, rigid_error, sweep
 from tests.faces.measures.steadiness import bilinear, steadiness
 from tests.faces.measures.triangles import delaunay, face_triangles, flips
@@ -100,7 +100,7 @@ def anna(actors: dict[str, Actor]) -> Coded:
     return Coded.of(actors["anna"])
 
 
-@pytest.mark.parametrize("pose", ["closed", "aa", "yaw -12"])
+@pytest.mark.parametrize("pose", ["closed", "aa", "yaw -12", "blink"])
 def test_no_tear_no_fold_no_strange_colour(anna: Coded, pose: str) -> None:
     actor = anna.actor
     (keypoints,), (frame,) = actor.keypoints([POSES[pose]]), actor.act(POSES[pose])
@@ -175,6 +175,20 @@ def test_detector_finds_a_crack_one_pixel_wide(actors: dict[str, Actor], shade: 
     x, y = actor.points[205, :2].astype(int)  # the middle of a cheek
     damage[np.arange(y - 10, y + 10), np.arange(x - 10, x + 10)] = shade
     assert hits(actor, smooth_map(), damage)[2] == 1
+
+
+def test_a_shadow_moves_nothing_and_hides_no_fold(actors: dict[str, Actor]) -> None:
+    """Shade of a tenth was taken for a jump of a whole wave."""
+    folded = smooth_map()
+    folded[240:252, 100:200] = folded[240:252, 100:200][::-1]
+    shade = np.ones((SIZE, SIZE, 1))
+    shade[200:300, 80:300] = np.linspace(1, 0.6, 220)[:, None]
+    pictures = [picture[0].transpose(1, 2, 0).astype(np.float64) for picture in coordinate_pictures()]
+    for backward, folds in ((smooth_map(), False), (folded, True)):
+        found = decoded(*(bilinear(picture, backward).astype(np.float32) * shade for picture in pictures))
+        inner = (slice(10, -10), slice(10, -10))
+        assert np.abs(found - backward)[inner].max() < 0.5
+        assert (hits(actors["kofi"], found)[1] > 0) == folds
 
 
 def test_triangles_cover_the_face_once_and_turn_over_when_a_point_crosses(actors: dict[str, Actor]) -> None:

@@ -53,7 +53,7 @@ TENSORS: dict[str, Tensor] = {
     "eye_frames": Tensor([2, 4, 2], Stored.EXACT),
     "lid_edges": Tensor([2, 2, COLUMNS], Stored.EXACT),
     "lid_motion": Tensor([2, 2, COLUMNS, 7], Stored.EXACT),
-    "lash_line": Tensor([2, 1, COLUMNS], Stored.EXACT),
+    "lash_line": Tensor([2, 2, COLUMNS], Stored.EXACT),
     "lid_weights": Tensor([len(LID_POINTS), POINTS], Stored.EXACT),
     "gaze_weights": Tensor([2, POINTS], Stored.EXACT),
 }

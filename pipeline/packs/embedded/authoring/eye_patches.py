@@ -13,8 +13,19 @@ from .writer import Graph, Value
 MARGIN = 1.0
 """Below this gap (pixels of 512) lids slow down as they come together."""
 
-LASH_LINE = 0.06
-"""Half width of the line that the lashes of a closed eye make, widths of the eye."""
+LINE_UP, LINE_DOWN = 0.045, 0.055
+"""How far above and below the upper lid's edge the line of a closed eye's lashes reaches, widths of the eye."""
+
+HANG, SPLAY = 0.15, 1.8
+"""How far the lashes of a closed eye hang down, widths of the eye, and how far they stand outwards there: shares of
+their distance from the eye's middle for each width that they hang."""
+
+SHADE_UP, SHADE = 0.2, 0.35
+"""How far above its edge a closed lid, which bulges, turns away from the light, widths of the eye, and how dark it is
+at the edge, of the line's darkness."""
+
+LYING = 0.6
+"""Of the lashes that stand off an open lid, what a closing one takes from sight: they turn down with it."""
 
 
 def moved_edges(g: Graph, edges: Value, motion: Value, lids: Value, frames: Value) -> tuple[Value, Value]:
@@ -61,8 +72,8 @@ class EyePatches:
         apart = g.smoothstep((gap - 0.4) / 1.0)
         rest = gap - moves[:, 1:2] + moves[:, 0:1]
         narrowed = (gap / g.maximum(rest, 0.5)).clip(0, 1)
-        closing = (1 - narrowed) * (1 - narrowed) * ((rest - gap) * 0.3).clip(0, 1) * self.tensors["lash_line"]
-        table = g.concat([edges, moves, apart, narrowed, closing], axis=1).reshape(2, 7, 1, COLUMNS)
+        closing = (1 - narrowed) * ((rest - gap) * 0.6).clip(0, 1)
+        table = g.concat([edges, moves, apart, narrowed], axis=1).reshape(2, 6, 1, COLUMNS)
         lid = linear(table, self._grid(g.concat([u, u * 0], axis=1)), COLUMNS)
         upper, lower = lid[:, 0:1], lid[:, 1:2]
         soft = EDGE * (1 if self.shrink == 1 else 0.8 * self.shrink)
@@ -77,7 +88,8 @@ class EyePatches:
         down = frames[:, 0:2, 1:2] * units
         on_upper = g.smoothstep((upper + lower) * (0.5 / soft) - v * (1 / soft) + 0.5)
         # A closing eye hides the lower lid's wet rim, and lashes come to lie over its own.
-        shares = (on_upper, (1 - on_upper) * (lid[:, 5:6] * 0.8 + 0.2))
+        standing = lid[:, 5:6] * LYING + (1 - LYING)
+        shares = (on_upper * standing, (1 - on_upper) * standing)
         shifts = [place - lid[:, i : i + 1].reshape(2, 1, count) * down for i in (2, 3)]
         upper_lashes, lower_lashes = (self._dense("eye_lashes", shifted) for shifted in shifts)
         lashes = upper_lashes * shares[0] + lower_lashes * shares[1]
@@ -85,14 +97,23 @@ class EyePatches:
         closed, always = still[:, 6:7] * (1 / 255), still[:, 7:8] * (1 / 255)
         skin = (still[:, 0:3] - frame) * (always + (closed - always) * (1 - lid[:, 5:6]))
         changed = skin + (eyeball - frame - skin) * opening + lashes
-        return changed - (frame + changed) * self._lash_line(v - upper, lid[:, 6:7])
+        return changed - (frame + changed) * self._lashes(u, v - upper, closing * self.tensors["lash_line"])
 
-    def _lash_line(self, below: Value, share: Value) -> Value:
-        """[2, 1, h, w] how much darker the lashes of a closing eye make what lies so far below the upper lid's edge."""
-        frames = self.tensors["eye_frames"]
+    def _lashes(self, u: Value, below: Value, dark: Value) -> Value:
+        """[2, 1, h, w] how much darker the lashes of a closing eye make what lies so far below the upper lid's edge.
+
+        `dark` [2, 2, 64]: the line at the edge, and the lashes that hang from it.
+        """
+        g, frames = self.g, self.tensors["eye_frames"]
         per_pixel = (frames[:, 0:1, 0:1] * frames[:, 0:1, 0:1] + frames[:, 1:2, 0:1] * frames[:, 1:2, 0:1]).sqrt()
-        away = below * (per_pixel * (TABLE_REACH / LASH_LINE)).unsqueeze(3)
-        return self.g.smoothstep(1 - away.abs()) * share
+        away = below * (per_pixel * TABLE_REACH).unsqueeze(3)
+        hanging = away.clip(0, None)
+        roots = u * (1 - hanging.reshape(2, 1, self.height * self.width).clip(None, HANG) * SPLAY)
+        dark = linear(dark.reshape(2, 2, 1, COLUMNS), self._grid(g.concat([roots, roots * 0], axis=1)), COLUMNS)
+        line = g.smoothstep(1 - g.maximum(away * (-1 / LINE_UP), away * (1 / LINE_DOWN))) * dark[:, 0:1]
+        tips = (1 - g.maximum(away * (-1 / LINE_UP), away * (1 / HANG))).clip(0, 1) * dark[:, 1:2]
+        shade = (1 - g.maximum(away * (-1 / SHADE_UP), away * (1 / LINE_DOWN))).clip(0, 1) * (dark[:, 0:1] * SHADE)
+        return g.maximum(line, tips, shade)
 
     def _grid(self, place: Value) -> Value:
         """[2, h, w, 2] of places [2, 2, h * w]."""

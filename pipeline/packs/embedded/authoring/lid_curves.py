@@ -27,10 +27,13 @@ OFFSETS, OFFSET_STEP, WINDOW = 14, 0.0125, 6
 """The lower lid is looked for at this many offsets below the landmarks, this far apart (widths of the eye), by the
 contrast between as many rows above and below."""
 
+LOWER_LASHES = 0.04
+"""Height of the dark line of the lower lid's lashes, which ends where the skin begins: it is not the ball's."""
+
 CHEEK_ROWS = [0.30, 0.34, 0.38, 0.42]
 """Where below the lower lid's landmarks there is but skin, widths of the eye."""
 
-LOWER_LID_SHARE = 0.25
+LOWER_LID_SHARE = 0.28
 """Part of the way that the lower lid makes when the eye closes."""
 
 CLOSES_EARLY = 1.1
@@ -100,7 +103,7 @@ class LidCurves:
         weights = (score - score.max(0)).exp()
         offset = (weights * offsets).sum(0) / weights.sum(0)
         across = (self.u / (width * 0.5)).abs().clip(0, 1)
-        return (1 - across * across * across) * (offset * width)
+        return (1 - across * across * across) * ((offset - LOWER_LASHES).clip(0, None) * width)
 
     def _rows(self, image: Value, edge: Value, below: npt.NDArray[Any]) -> Value:
         """[3, rows, 64] the image along copies of an edge table, some widths of the eye below it."""
