@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from multiprocessing import get_context
 from pathlib import Path
@@ -141,11 +141,14 @@ class Actor:
         scene = self.studio.scene(self.appearance, motion, min(seconds, sound.duration), Settings())
         return np.stack([scene.keypoints(k) for k in range(scene.count)])
 
-    def found(self, frame: U8) -> F64 | None:
-        """[478, 3] landmarks found again in a frame, in its pixels."""
+    def found(self, frame: U8, *, head_still: bool = False) -> F64 | None:
+        """[478, 3] landmarks found again in a frame, in its pixels.
+
+        `head_still`: looked for in the very square of the photo's, which no lip then moves or widens."""
         finder = self.studio.finder
-        start: Crop = square_of(self.points, finder.spec.landmarks)
-        found = find_landmarks(frame, finder.landmarks, finder.spec.landmarks, start)
+        spec = finder.spec.landmarks
+        start: Crop = square_of(self.points, spec)
+        found = find_landmarks(frame, finder.landmarks, replace(spec, passes=1) if head_still else spec, start)
         return None if found is None else found.points
 
 

@@ -122,7 +122,7 @@ def sweep(actor: Actor, judge: Judge, unit: str, steps: int = STEPS) -> Sweep:
     asked = np.linspace(low, high, steps)
     poses = [Pose({unit: float(value)}) for value in asked]
     driven, frames = [in_pixels(row) for row in actor.keypoints(poses)], actor.act(*poses)
-    points = [found for frame in frames if (found := actor.found(frame)) is not None]
+    points = [found for frame in frames if (found := actor.found(frame, head_still=True)) is not None]
     lost, nothing = len(points) < len(frames), np.full(steps, np.nan)
     return Sweep(
         unit,
