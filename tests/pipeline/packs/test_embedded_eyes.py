@@ -24,6 +24,17 @@ def closed() -> dict[str, tuple[Actor, U8]]:
     return {actor.name: (actor, actor.act(POSES["blink"])[0]) for actor in actors}
 
 
+@pytest.mark.parametrize("name", ["anna", "dele"])
+def test_at_rest_the_corners_of_the_eyes_are_the_photo_s(closed: dict[str, tuple[Actor, U8]], name: str) -> None:
+    """Lids meet at the corners, so that the skin of closed ones was drawn there always: 58 grey levels off on anna."""
+    actor = closed[name][0]
+    (rest,) = actor.act(POSES["photo"])
+    for eye in EYES:
+        for x, y in actor.points[eye.corners, :2].astype(int):
+            part = np.s_[y - 12 : y + 12, x - 12 : x + 12]
+            assert np.abs(rest[part].astype(int) - actor.photo[part]).max() < 20
+
+
 def columns(actor: Actor, frame: U8, eye: Eye) -> F64:
     """[25, 66] grey levels of an eye from above its middle down to the cheek, in steps of a hundredth of its width."""
     left, right = actor.points[eye.corners, :2] - 0.5

@@ -83,8 +83,10 @@ class EyeTextures:
         """
         g, ball = self.g, self.ball
         rim = g.minimum(self.region.width * RIM_OF_LIDS, (self.lower - self.upper).clip(1, None) * 0.33)
-        seen = g.smoothstep((self.v - self.upper) / rim) * g.smoothstep((self.lower - self.v) / (rim * 0.6))
-        seen = (seen * g.smoothstep((self.region.width * 0.5 - self.u.abs()) / 3)).unsqueeze(0, 1)
+        seen = g.smoothstep((self.v - self.upper) / rim) * g.smoothstep((self.lower - self.v) / rim - 0.25)
+        seen = (seen * g.smoothstep((self.region.width * 0.5 - self.u.abs()) / (self.region.width * 0.1))).unsqueeze(
+            0, 1
+        )
         coverage = 1 - g.smoothstep((ball.distance(self.u, self.v) - RIM) / (RIM_ENDS - RIM))
         coverage = coverage.unsqueeze(0, 1)
         white = ball.white(self.u, self.v, EYE.height, EYE.width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .eye_layers import EDGE
-from .lid_curves import COLUMNS, LOWER_LID_SHARE, TABLE_REACH
+from .lid_curves import COLUMNS, LOWER_LID_SHARE, TABLE_REACH, smoothing
 from .sampling import dense_scale, linear, pool, sample_dense
 from .windows import EYE, SIZE
 from .writer import Graph, Value
@@ -23,6 +23,9 @@ their distance from the eye's middle for each width that they hang."""
 SHADE_UP, SHADE = 0.2, 0.35
 """How far above its edge a closed lid, which bulges, turns away from the light, widths of the eye, and how dark it is
 at the edge, of the line's darkness."""
+
+AROUND = 6
+"""How often the gap between the lids is smoothed to tell how far an eye is closed (lid_curves.smoothing)."""
 
 LYING = 0.6
 """Of the lashes that stand off an open lid, what a closing one takes from sight: they turn down with it."""
@@ -44,6 +47,11 @@ def moved_edges(g: Graph, edges: Value, motion: Value, lids: Value, frames: Valu
     short = g.where(above < MARGIN, kept - above, 0.0)
     moves = moves + g.concat([short * (LOWER_LID_SHARE - 1), short * LOWER_LID_SHARE], axis=1)
     return edges + moves, moves
+
+
+def _around(gap: Value) -> Value:
+    """[2, 1, 64] the gap between the lids around each column: what closes an eye closes the skin beside its corners."""
+    return gap.clip(0, None) @ smoothing(AROUND).T.copy() + 0.3
 
 
 class EyePatches:
@@ -69,9 +77,10 @@ class EyePatches:
 
         edges, moves = moved_edges(g, self.tensors["lid_edges"], self.tensors["lid_motion"], lids * (SIZE / 2), frames)
         gap = edges[:, 1:2] - edges[:, 0:1]
-        apart = g.smoothstep((gap - 0.4) / 1.0)
         rest = gap - moves[:, 1:2] + moves[:, 0:1]
-        narrowed = (gap / g.maximum(rest, 0.5)).clip(0, 1)
+        # Where lids meet in the photo they do so always: at the corners there is no ball.
+        apart = g.smoothstep((g.minimum(gap, rest) - 0.4) / 1.0)
+        narrowed = (_around(gap) / _around(rest)).clip(0, 1)
         closing = (1 - narrowed) * ((rest - gap) * 0.6).clip(0, 1)
         table = g.concat([edges, moves, apart, narrowed], axis=1).reshape(2, 6, 1, COLUMNS)
         lid = linear(table, self._grid(g.concat([u, u * 0], axis=1)), COLUMNS)
@@ -83,8 +92,7 @@ class EyePatches:
         place = (position + 0.5) * units - 1
         still = linear(pool(self.tensors["eye_still"], self.shrink), self._grid(place), EYE.height // self.shrink)
         turned = place - (gaze * (SIZE / 2)).reshape(2, 2, 1) * units
-        iris = self._dense("eye_irises", turned)
-        eyeball = still[:, 3:6] * (1 - iris[:, 3:4] * (1 / 255)) + iris[:, 0:3]
+        eyeball, before = (self._eyeball(still, iris) for iris in (turned, place))
         down = frames[:, 0:2, 1:2] * units
         on_upper = g.smoothstep((upper + lower) * (0.5 / soft) - v * (1 / soft) + 0.5)
         # A closing eye hides the lower lid's wet rim, and lashes come to lie over its own.
@@ -93,11 +101,18 @@ class EyePatches:
         shifts = [place - lid[:, i : i + 1].reshape(2, 1, count) * down for i in (2, 3)]
         upper_lashes, lower_lashes = (self._dense("eye_lashes", shifted) for shifted in shifts)
         lashes = upper_lashes * shares[0] + lower_lashes * shares[1]
-        lashes = lashes.clip(None, 0) + lashes.clip(0, None) * lid[:, 5:6]  # light on an open lid's rim
+        # Light on an open lid's rim: what it added to a dark iris is too much for the white.
+        light = lashes.clip(0, None) - (eyeball - before).clip(0, None)
+        lashes = lashes.clip(None, 0) + light.clip(0, None) * lid[:, 5:6]
         closed, always = still[:, 6:7] * (1 / 255), still[:, 7:8] * (1 / 255)
         skin = (still[:, 0:3] - frame) * (always + (closed - always) * (1 - lid[:, 5:6]))
         changed = skin + (eyeball - frame - skin) * opening + lashes
         return changed - (frame + changed) * self._lashes(u, v - upper, closing * self.tensors["lash_line"])
+
+    def _eyeball(self, still: Value, place: Value) -> Value:
+        """[2, 3, h, w] the white of an eye with its iris at a place [2, 2, h * w]."""
+        iris = self._dense("eye_irises", place)
+        return still[:, 3:6] * (1 - iris[:, 3:4] * (1 / 255)) + iris[:, 0:3]
 
     def _lashes(self, u: Value, below: Value, dark: Value) -> Value:
         """[2, 1, h, w] how much darker the lashes of a closing eye make what lies so far below the upper lid's edge.

@@ -27,11 +27,15 @@ RIM, RIM_ENDS = 1.04, 1.22
 SPREAD = 0.12
 """Distance over which samples of the white blend, widths of the eye."""
 
-CORNER, CORNER_SHADE = 0.34, 0.45
+CORNER, CORNER_SHADE = 0.34, 0.6
 """From where on (widths of the eye from its middle) the white lies in the shade of a corner, and how dark that is."""
 
-HIDDEN_WHITE = 0.94
+HIDDEN_WHITE = 0.97
 """Light on the white that iris and lids hide, to that on the brighter of what they show."""
+
+FAR, FAR_SHADE = 0.4, 0.25
+"""White so far (widths of the eye) from all that the photo shows of it is on the side that turns away from the light,
+or from the viewer: how dark."""
 
 RADII, ANGLES = 14, 24
 """Samples of the iris for its mean colour by radius."""
@@ -116,15 +120,20 @@ class Eyeball:
         low, high = self.colours.min(0, keep=True), self.colours.max(0, keep=True)
         colourful = (high - low) / (high + 0.02)
         bright = (self.light * (outside + 1e-3).clip(0, 1)).max(1, keep=True)
-        weight = (g.minimum(self.light, bright) / (bright + 0.02) * 5 - colourful * 4).exp()
+        weight = (g.minimum(self.light, bright) / (bright + 0.02) * 9 - colourful * 4).exp()
         weight = weight * (outside + 1e-5) * (self.weight + 1e-4)
         across = (u.reshape(-1, 1) - self.u) / self.region.width
         down = (v.reshape(-1, 1) - self.v) / self.region.width
         near = 1 / (across * across + down * down + SPREAD * SPREAD)
         shares = near * near * weight
-        found = (shares @ self.colours.transpose(1, 0)) / shares.sum(1, keep=True)
+        total = shares.sum(1, keep=True)
+        found = (shares @ self.colours.transpose(1, 0)) / total
+        away = (total / (shares * near).sum(1, keep=True)).sqrt() - SPREAD
+        far = g.smoothstep(away * (1 / FAR)).reshape(height, width) * FAR_SHADE
         corner = g.smoothstep((u.abs() / self.region.width - CORNER) / (0.5 - CORNER)) * CORNER_SHADE
-        return found.transpose(1, 0).reshape(1, 3, height, width) * ((1 - corner) * HIDDEN_WHITE).unsqueeze(0, 1)
+        return found.transpose(1, 0).reshape(1, 3, height, width) * ((1 - corner) * (1 - far) * HIDDEN_WHITE).unsqueeze(
+            0, 1
+        )
 
     def iris(self, u: Value, v: Value) -> Value:
         """[1, 3, height, width] the mean colour of the iris by distance from its centre: what lids hide of it."""
