@@ -14,6 +14,22 @@ from .windows import CROP, MOUTH, Window
 from .writer import Graph, Value
 
 
+TEETH_OVER = 6
+"""Pixels below the edge of an open mouth's lower lip up to which teeth may stand where landmarks have lip already."""
+
+LOWER_TEETH = (0.22, 0.34)
+"""How far from the middle of the mouth they stand, in its widths: all of them, and none."""
+
+LIP_AT = 0.085
+"""Where a lip is sure to be lip, widths of the mouth from its edge."""
+
+UNLIKE_LIP = (0.09, 0.06)
+"""Difference in a channel from the lip there, from which on a colour is not the lip's, and over how much more."""
+
+ALONG = 9
+"""Pixels along the lip over which that is evened out."""
+
+
 @dataclass(frozen=True)
 class SkinLayers:
     head_color: Value
@@ -52,7 +68,7 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
         return g.where(g.op("And", near, beyond), colours, elsewhere)
 
     upper_end = upper + 0.6 - is_open * 2.5
-    lower_end = lower + 0.5 + is_open * 2.2
+    lower_end = lower + 0.5 + is_open * g.maximum(2.2, _teeth_on_lip(g, image, mouth, u, lower) + 1.5)
     head_colour = carried_on(v > upper_end, g.minimum(v, upper_end), here)
     jaw_colour = carried_on(v < lower_end, g.maximum(v, lower_end), here)
 
@@ -64,6 +80,25 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
         upper_lip=_with(as_texture(upper_lip), head_line),
         jaw=g.concat([jaw_colour, _with(as_texture(jaw_edge), jaw_line)], axis=1),
     )
+
+
+def _teeth_on_lip(g: Graph, image: Value, mouth: MouthRegion, u: Value, lower: Value) -> Value:
+    """[h, w] pixels below the lower lip's edge that show teeth or the dark between them, told by how unlike the lip
+    further down they are."""
+
+    def colour(at: Value) -> Value:
+        return sample(g, image, *mouth.frame.pixel(u, at))[0]
+
+    lip = colour(lower + mouth.width * LIP_AT)
+    begin, over = UNLIKE_LIP
+    along = (u - mouth.middle).abs() / mouth.width
+    found, still = u * 0, 1 - g.smoothstep((along - LOWER_TEETH[0]) / (LOWER_TEETH[1] - LOWER_TEETH[0]))
+    for distance in range(2, TEETH_OVER + 1):
+        still = still * g.smoothstep(((colour(lower + distance) - lip).abs().max(0) - begin) / over)
+        found = found + still
+    pooled, sides = {"kernel_shape": [1, ALONG], "strides": [1, 1]}, [0, ALONG // 2] * 2
+    wide = g.op("MaxPool", found.unsqueeze(0, 1), **pooled, pads=sides)
+    return g.op("AveragePool", wide, **pooled, pads=sides)[0, 0]
 
 
 def _with(edge: Value, line: Value) -> Value:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from .anatomy import EYES, LIP_MIDDLE
 from .own_mouth import OwnMouth
+from .portrait import LOWER_LIP_SHARE
 from .regions import MouthRegion
 from .teeth import LOWER, UPPER, row_of_teeth
 from .tone import Tone
@@ -27,6 +28,12 @@ DEEP, NEAR, TONGUE, GUM = (50, 17, 17), (122, 52, 48), (196, 106, 102), (190, 11
 UPPER_ENAMEL, LOWER_ENAMEL, SHADOW = (243, 228, 204), (228, 208, 182), (84, 42, 36)
 """RGB of 255 under the light of an average portrait."""
 
+
+BRIGHTER = 1.6
+"""How much brighter than the face tells the portrait's own teeth may say that teeth are."""
+
+OWN_HUE = 0.5
+"""Part of the way that the colour of drawn teeth goes to that of the portrait's own."""
 
 FORWARD = 0.45
 """Share of the light on the upper teeth that does not depend on the opening: they stand right behind the lips."""
@@ -58,7 +65,7 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
     middle = LIP_MIDDLE + 1
     across = (u - mouth.upper[0][middle]) / width
     upper_lip, lower_lip = mouth.upper[1][middle], mouth.lower[1][middle]
-    line = upper_lip + g.minimum((lower_lip - upper_lip) * 0.3, width * 0.05)
+    line = upper_lip + g.minimum((lower_lip - upper_lip) * (1 - LOWER_LIP_SHARE), width * 0.05)
     from_lower_lip = (v - lower_lip) / width
 
     cavity = _cavity(g, tone, across, from_lower_lip)
@@ -69,13 +76,18 @@ def mouth_interior(g: Graph, image: Value, points: Value, mouth: MouthRegion) ->
 
     # The row follows the curve of the closed lips in part, as teeth and lips do in a smile.
     lips = mouth.upper_edge(u)
-    curve = (lips + g.minimum((mouth.lower_edge(u) - lips) * 0.3, width * 0.05) - line) * 0.3
+    curve = (lips + g.minimum((mouth.lower_edge(u) - lips) * (1 - LOWER_LIP_SHARE), width * 0.05) - line) * 0.3
     own = OwnMouth(g, image, tone, mouth, u, v)
     # Lips that part without showing teeth say that these end higher.
     highest = (upper_lip - line) / width + pixel
     edge = UPPER_EDGE_BELOW + (highest - UPPER_EDGE_BELOW).clip(None, 0) * (own.use * (1 - own.shows_teeth))
     upper = row_of_teeth(g, UPPER, across, (v - line - curve) / width - edge, 1.0, pixel)
-    teeth = _over(tone(SHADOW), _over(tone(UPPER_ENAMEL), tone(GUM), upper.gum), upper.light)
+    # The portrait's own teeth tell their colour, and what light falls there unless they hang in shadow.
+    enamel, seen = tone(UPPER_ENAMEL), own.use * own.shows_teeth
+    drawn, shown = (colour.mean(0, keep=True) + 1e-3 for colour in (enamel, own.enamel))
+    hue = _over(enamel / drawn, own.enamel / shown, seen * g.smoothstep((shown / drawn - 0.7) / 0.2) * OWN_HUE)
+    enamel = (hue * _over(drawn, g.maximum(drawn, g.minimum(shown, drawn * BRIGHTER)), seen)).clip(0, 1)
+    teeth = _over(tone(SHADOW), _over(enamel, tone(GUM), upper.gum), upper.light)
     alpha = upper.alpha
 
     upwards = g.maximum(own.teeth, _over(alpha, (across.abs() < 0.46).cast(), own.has_teeth))

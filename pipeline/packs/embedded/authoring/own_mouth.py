@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .layers import crop
+from .portrait import LOWER_LIP_SHARE
 from .regions import MouthRegion
 from .sampling import sample
 from .tone import Tone
@@ -13,6 +14,10 @@ from .writer import Graph, Value
 
 BITE_DEPTHS = np.linspace(0.1, 0.9, 9).astype(np.float32).reshape(9, 1, 1)
 """Where between the lips the dark line is looked for that parts upper teeth from lower ones: 0 upper lip, 1 lower."""
+
+STILL_SEEN = (0.055, 0.075)
+"""How far below the line of the closed lips a row above another must reach to be seen in speech, widths of the mouth:
+not at all, and for sure."""
 
 
 def bite_line(g: Graph, bright: Value, depth: Value, middle: Value, attached: Value) -> tuple[Value, Value]:
@@ -69,12 +74,17 @@ class OwnMouth:
         line, two_rows = bite_line(g, bright * (here.mean(0) / tone.brightness).clip(0, 1), depth, central, attached)
         lower_row = step((depth - line) / 0.12 + 0.5) * two_rows * bright
         bright = bright - lower_row
+        lit = self.inside * bright * here.mean(0)
+        self.enamel = ((here * lit).sum(1, 2) / (lit.sum(0, 1) + 0.1)).reshape(3, 1, 1)
+        """[3, 1, 1] colour of the upper teeth, the better lit ones first."""
         self.teeth = self.inside * bright
         """[h, w] coverage of the upper teeth."""
         self.shows_teeth = step((shown - 0.05) / 0.1)
         """1 if teeth are seen at all."""
-        self.kept = self.use * self.shows_teeth * attached
-        """1 if these teeth stay when the mouth moves; a row that hangs free of the lip would float."""
+        reach = ((line - (1 - LOWER_LIP_SHARE)) * opening - STILL_SEEN[0]) / (STILL_SEEN[1] - STILL_SEEN[0])
+        self.kept = self.use * self.shows_teeth * attached * (1 - two_rows * (1 - step(reach)))
+        """1 if these teeth stay when the mouth moves: a row that hangs free of the lip would float, and of one that ends
+        high a comb of tips would be left below a lip that has come down."""
         self.has_teeth = step((shown - 0.45) / 0.1) * (1 - step((opening - 0.4) / 0.1)) * attached
         """1 if teeth fill the opening, so that they may be carried on under the upper lip."""
         # Beside teeth that fill the opening, and between lips that part a little, only the dark is of use; the rest

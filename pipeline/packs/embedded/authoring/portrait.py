@@ -44,7 +44,7 @@ LIDS_MEET = [0.34, *[LOWER_LID_SHARE] * 5, 0.34]
 FOLD_SHARE = 0.15
 """How far the fold above the lid follows the lid."""
 
-LOWER_LIP_SHARE = 0.7
+LOWER_LIP_SHARE = 0.8
 """Part of the way that the lower lip makes when an open mouth is closed."""
 
 SMILE = [UNITS.index("mouthSmileLeft"), UNITS.index("mouthSmileRight")]
