@@ -13,7 +13,6 @@ from .sampling import sample
 from .windows import CROP, MOUTH, Window
 from .writer import Graph, Value
 
-
 TEETH_OVER = 6
 """Pixels below the edge of an open mouth's lower lip up to which teeth may stand where landmarks have lip already."""
 

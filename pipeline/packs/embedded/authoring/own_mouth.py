@@ -83,7 +83,7 @@ class OwnMouth:
         """1 if teeth are seen at all."""
         reach = ((line - (1 - LOWER_LIP_SHARE)) * opening - STILL_SEEN[0]) / (STILL_SEEN[1] - STILL_SEEN[0])
         self.kept = self.use * self.shows_teeth * attached * (1 - two_rows * (1 - step(reach)))
-        """1 if these teeth stay when the mouth moves: a row that hangs free of the lip would float, and of one that ends
+        """1 if these teeth stay when the mouth moves: a row that hangs free of the lip would float; of one that ends
         high a comb of tips would be left below a lip that has come down."""
         self.has_teeth = step((shown - 0.45) / 0.1) * (1 - step((opening - 0.4) / 0.1)) * attached
         """1 if teeth fill the opening, so that they may be carried on under the upper lip."""
