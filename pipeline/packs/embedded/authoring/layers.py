@@ -16,13 +16,16 @@ from .writer import Graph, Value
 TEETH_OVER = 6
 """Pixels below the edge of an open mouth's lower lip up to which teeth may stand where landmarks have lip already."""
 
+TEETH_RIM = 1.5
+"""Pixels below such teeth where they still shade the lip."""
+
 LOWER_TEETH = (0.22, 0.34)
 """How far from the middle of the mouth they stand, in its widths: all of them, and none."""
 
 LIP_AT = 0.085
 """Where a lip is sure to be lip, widths of the mouth from its edge."""
 
-UNLIKE_LIP = (0.09, 0.06)
+UNLIKE_LIP = (0.11, 0.06)
 """Difference in a channel from the lip there, from which on a colour is not the lip's, and over how much more."""
 
 ALONG = 9
@@ -67,9 +70,12 @@ def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
         return g.where(g.op("And", near, beyond), colours, elsewhere)
 
     upper_end = upper + 0.6 - is_open * 2.5
-    lower_end = lower + 0.5 + is_open * g.maximum(2.2, _teeth_on_lip(g, image, mouth, u, lower) + 1.5)
+    lower_end = lower + 0.5 + is_open * 2.2
     head_colour = carried_on(v > upper_end, g.minimum(v, upper_end), here)
-    jaw_colour = carried_on(v < lower_end, g.maximum(v, lower_end), here)
+    # Teeth that stand on the lip are covered by the lip below them, stretched to twice its height.
+    teeth, begin = _teeth_on_lip(g, image, mouth, u, lower) * is_open, g.maximum(v, lower_end)
+    stretched = begin + (teeth - (begin - lower) * 0.5).clip(0, None)
+    jaw_colour = carried_on(v < g.maximum(lower_end, lower + teeth * 2), stretched, here)
 
     head_line, jaw_line = line_darkness(g, image, mouth, u, v, head_colour, jaw_colour)
     top, left, bottom, right = MOUTH.margins(CROP)
@@ -97,7 +103,8 @@ def _teeth_on_lip(g: Graph, image: Value, mouth: MouthRegion, u: Value, lower: V
         found = found + still
     pooled, sides = {"kernel_shape": [1, ALONG], "strides": [1, 1]}, [0, ALONG // 2] * 2
     wide = g.op("MaxPool", found.unsqueeze(0, 1), **pooled, pads=sides)
-    return g.op("AveragePool", wide, **pooled, pads=sides)[0, 0]
+    even = g.op("AveragePool", wide, **pooled, pads=sides)[0, 0]
+    return even + even.clip(0, 1) * TEETH_RIM
 
 
 def _with(edge: Value, line: Value) -> Value:

@@ -49,7 +49,7 @@ class OwnMouth:
     def __init__(self, g: Graph, image: Value, tone: Tone, mouth: MouthRegion, u: Value, v: Value) -> None:
         step, width = g.smoothstep, mouth.width
         opening = mouth.opening / width
-        self.use = step((opening - 0.08) / 0.04)
+        self.use = step((opening - 0.045) / 0.025)
         """1 where the mouth is open enough to look into it."""
         self.upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)
         corner = step((width * 0.5 - (u - mouth.middle).abs() + 1) / 2)
