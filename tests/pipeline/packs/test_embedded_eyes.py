@@ -15,12 +15,15 @@ from tests.faces.measures.steadiness import bilinear
 SHOWN = ["anna", "elin", "dele"]
 """Long lashes; eyes that look aside, half on an iris and half on white; dark skin behind glasses."""
 
+LIT = "marco"
+"""A lamp is mirrored in the glasses, below one eye."""
+
 
 @pytest.fixture(scope="module")
 def closed() -> dict[str, tuple[Actor, U8]]:
     """Each actor and its frame with closed eyes."""
     studio = open_studio()
-    actors = [Actor.open(FACES / f"{name}.jpg", studio) for name in SHOWN]
+    actors = [Actor.open(FACES / f"{name}.jpg", studio) for name in [*SHOWN, LIT]]
     return {actor.name: (actor, actor.act(POSES["blink"])[0]) for actor in actors}
 
 
@@ -70,6 +73,13 @@ def test_the_line_of_a_closed_eye_is_as_dark_on_white_as_on_an_iris(
         trend = np.polyval(np.polyfit(np.arange(len(line)), line, 1), np.arange(len(line)))
         assert (line - trend).std() < 0.09
         assert 0.18 < line.min() < 0.5
+
+
+def test_a_lamp_in_the_glasses_is_not_carried_onto_the_lid(closed: dict[str, tuple[Actor, U8]]) -> None:
+    """The lid above it was 1.27 times as light as beside it."""
+    for eye in EYES:
+        lid = [column[: column[:25].argmin() - 8].max() for column in columns(*closed[LIT], eye)]
+        assert max(lid) < 1.2 * np.median(lid)
 
 
 @pytest.mark.parametrize(("name", "least"), [("dele", 0.59), ("elin", 0.66)])
