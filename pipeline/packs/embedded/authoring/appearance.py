@@ -8,14 +8,16 @@ from typing import NamedTuple
 from onnx import TensorProto
 
 from .anatomy import POINTS
-from .eye_layers import eye_layers
+from .eye_layers import eye_layers, lashes_as_colour
 from .layers import skin_layers
 from .lid_curves import COLUMNS, LID_POINTS
+from .matte import HALF, matte
 from .mouth_interior import mouth_interior
 from .regions import MouthRegion, eye_regions
 from .sampling import dense, densified
 from .smile_fold import POOL, fold_darkness
-from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW, warp_weights
+from .warp_fields import kept_in_steps
+from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW, OF_RIGID, warp_weights
 from .windows import COARSE_STEP, CROP, EYE, MOUTH, SIZE, SLITS
 from .writer import Graph, Value
 
@@ -24,9 +26,10 @@ class Stored(Enum):
     """How a tensor is kept: its element type in ONNX. The generators take all of them as float32."""
 
     COLOUR = TensorProto.UINT8
-    """Colours and coverage, 0..255, as fine as the photo itself."""
+    """Colours and coverage, 0..255, as fine as the photo itself. Weights in steps (warp_fields.py): right to a 250th of
+    the motion."""
     WEIGHT = TensorProto.FLOAT16
-    """Weights of displacements: right to a 2000th of the motion. Differences of colours."""
+    """Weights of displacements: right to a 2000th of the motion."""
     EXACT = TensorProto.FLOAT
 
 
@@ -37,19 +40,24 @@ class Tensor(NamedTuple):
 
 TENSORS: dict[str, Tensor] = {
     "head_color": Tensor([1, 3, dense(SIZE), dense(SIZE)], Stored.COLOUR),
+    "alpha": Tensor([1, 1, HALF, HALF], Stored.COLOUR),
+    "background": Tensor([1, 3, SIZE, SIZE], Stored.COLOUR),
     "upper_lip": Tensor([1, 2, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "fold_dark": Tensor([1, 1, MOUTH.height // POOL, MOUTH.width // POOL], Stored.COLOUR),
     "jaw_layer": Tensor([1, 5, dense(MOUTH.height), dense(MOUTH.width)], Stored.COLOUR),
     "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.COLOUR),
-    "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON], Stored.WEIGHT),
+    "crop_rigid": Tensor([CROP.nodes(COARSE_STEP), OF_RIGID], Stored.WEIGHT),
+    "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON - OF_RIGID], Stored.COLOUR),
+    "crop_steps": Tensor([1, OF_COMMON - OF_RIGID], Stored.EXACT),
     "head_weights": Tensor([SLITS.nodes(), OF_HEAD], Stored.WEIGHT),
-    "jaw_weights": Tensor([MOUTH.nodes(), OF_JAW], Stored.WEIGHT),
+    "jaw_weights": Tensor([MOUTH.nodes(), OF_JAW - OF_RIGID], Stored.COLOUR),
+    "jaw_steps": Tensor([1, OF_JAW - OF_RIGID], Stored.EXACT),
     "keypoint_weights": Tensor([FACTORS, POINTS], Stored.EXACT),
     "mouth_weights": Tensor([6, POINTS], Stored.EXACT),
     "eye_still": Tensor([2, 8, EYE.height, EYE.width], Stored.COLOUR),
-    "eye_lashes": Tensor([2, 3, dense(EYE.height), dense(EYE.width)], Stored.WEIGHT),
-    "eye_irises": Tensor([2, 4, dense(EYE.height), dense(EYE.width)], Stored.WEIGHT),
+    "eye_lashes": Tensor([2, 3, dense(EYE.height), dense(EYE.width)], Stored.COLOUR),
+    "eye_irises": Tensor([2, 4, dense(EYE.height), dense(EYE.width)], Stored.COLOUR),
     "eye_frames": Tensor([2, 4, 2], Stored.EXACT),
     "lid_edges": Tensor([2, 2, COLUMNS], Stored.EXACT),
     "lid_motion": Tensor([2, 2, COLUMNS, 7], Stored.EXACT),
@@ -67,25 +75,33 @@ def appearance_graph() -> Graph:
     keypoints = g.input("kp_source", [1, POINTS, 3])
     points = (keypoints[0] + [1, 1, 0]) * (SIZE / 2) - [0.5, 0.5, 0]
     mouth, eyes = MouthRegion(g, points), eye_regions(g, points)
-    weights = warp_weights(g, points, mouth)
+    behind = matte(g, image, points)
+    weights = warp_weights(g, points, mouth, behind.found)
     skin = skin_layers(g, image, mouth)
     eye = eye_layers(g, image, points, eyes)
     interior = mouth_interior(g, image, points, mouth)
+    crop_weights, crop_steps = kept_in_steps(weights.crop)
+    jaw_weights, jaw_steps = kept_in_steps(weights.jaw)
     values = {
-        "head_color": densified(skin.head_color, 1, 3, SIZE, SIZE),
+        "head_color": densified(behind.person(skin.head_color), 1, 3, SIZE, SIZE),
+        "alpha": behind.alpha,
+        "background": behind.background,
         "upper_lip": skin.upper_lip,
         "fold_dark": fold_darkness(g, image, points, mouth),
         "jaw_layer": densified(skin.jaw, 1, 5, MOUTH.height, MOUTH.width),
         "teeth_layer": interior.teeth,
         "cavity_layer": interior.cavity,
-        "crop_weights": weights.crop,
+        "crop_rigid": weights.crop_rigid,
+        "crop_weights": crop_weights,
+        "crop_steps": crop_steps,
         "head_weights": weights.head,
-        "jaw_weights": weights.jaw,
+        "jaw_weights": jaw_weights,
+        "jaw_steps": jaw_steps,
         "keypoint_weights": weights.keypoints,
         "mouth_weights": weights.mouth,
         "eye_still": eye.still,
-        "eye_lashes": densified(eye.lashes * 255, 2, 3, EYE.height, EYE.width),
-        "eye_irises": densified(eye.irises * 255, 2, 4, EYE.height, EYE.width),
+        "eye_lashes": lashes_as_colour(densified(eye.lashes, 2, 3, EYE.height, EYE.width)),
+        "eye_irises": densified(eye.irises, 2, 4, EYE.height, EYE.width),
         "eye_frames": eye.frames,
         "lid_edges": eye.edges,
         "lid_motion": eye.motion,

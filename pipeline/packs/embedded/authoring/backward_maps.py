@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from .placement import Patch, extent, nodes
 from .sampling import linear
-from .warp_fields import enlarged, field, head_fields
+from .warp_fields import enlarged, field, head_fields, in_steps
+from .warp_weights import OF_LOWER, OF_RIGID, in_mouth
 from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
 
@@ -59,7 +60,11 @@ def jaw_map(g: Graph, tensors: dict[str, Value], factors: Value, head: Value, pa
     `head`: the same of the head layer, from which it differs little.
     """
     centre, half = extent(MOUTH)
-    forward = field(tensors["jaw_weights"], factors / half, MOUTH.over(STEP))
+    factors = factors / half
+    expressed = g.concat([factors[:OF_LOWER], factors[OF_LOWER + OF_RIGID :]], axis=0)
+    with_head = in_mouth(tensors["head_weights"][:, :OF_RIGID], OF_RIGID) @ factors[OF_LOWER : OF_LOWER + OF_RIGID]
+    moved = with_head + in_steps(tensors["jaw_weights"], tensors["jaw_steps"], expressed)
+    forward = field(moved, MOUTH.over(STEP))
     corner, reach = extent(Window(SLITS.top, SLITS.left, patch.rows * STEP, patch.columns * STEP))
     moved = patch.cells.take([1, 0]).cast() * (2 * STEP / SIZE / half) + (corner - centre) / half
     around = nodes(g, Window(0, 0, patch.rows, patch.columns), ring=1) * (reach / half).reshape(1, 2, 1, 1)

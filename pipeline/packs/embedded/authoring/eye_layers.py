@@ -24,6 +24,16 @@ RIM_OF_LIDS = 0.09
 at most the third part of the opening."""
 
 
+def lashes_as_colour(added: Value) -> Value:
+    """What lashes add, -1..1, as 1..255 in 255ths: 128 adds nothing."""
+    return added * (127 / 255) + 128 / 255
+
+
+def lashes_as_added(colour: Value) -> Value:
+    """The same as 255ths from 0..255."""
+    return (colour - 128) * (255 / 127)
+
+
 @dataclass(frozen=True)
 class EyeLayers:
     still: Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .eye_layers import EDGE
+from .eye_layers import EDGE, lashes_as_added
 from .lid_curves import COLUMNS, LOWER_LID_SHARE, TABLE_REACH, smoothing
 from .sampling import dense_scale, linear, pool, sample_dense
 from .windows import EYE, SIZE
@@ -99,7 +99,7 @@ class EyePatches:
         standing = lid[:, 5:6] * LYING + (1 - LYING)
         shares = (on_upper * standing, (1 - on_upper) * standing)
         shifts = [place - lid[:, i : i + 1].reshape(2, 1, count) * down for i in (2, 3)]
-        upper_lashes, lower_lashes = (self._dense("eye_lashes", shifted) for shifted in shifts)
+        upper_lashes, lower_lashes = (lashes_as_added(self._dense("eye_lashes", shifted)) for shifted in shifts)
         lashes = upper_lashes * shares[0] + lower_lashes * shares[1]
         # Light on an open lid's rim: what it added to a dark iris is too much for the white.
         light = lashes.clip(0, None) - (eyeball - before).clip(0, None)

@@ -21,6 +21,10 @@ DEPTH_RINGS = [(1.15, 1, 0.9, 0.1), (1.4, 0.95, 0.6, 0.25), (1.75, 0.62, 0.3, 0.
                (3.2, 0, 0, 0.4)]  # fmt: skip
 """Copies of the face outline: size, head weight above and below, depth behind it in half widths * 0.6."""
 
+RIGID_HAIR = [1, 1, 1, 0.9, 0.6]
+"""The same weights above where the person stands apart from the background: hair and hats turn with the head, and the
+background need not bend."""
+
 
 class HeadMotion:
     """Affine motion of the rigid points, carried to any point with a depth."""
@@ -64,14 +68,18 @@ def border_share(positions: npt.NDArray[np.float32], over: float) -> npt.NDArray
 
 
 def depth_and_head_weight(
-    g: Graph, points: Value, outline: Outline, targets: npt.NDArray[np.float32]
+    g: Graph, points: Value, outline: Outline, targets: npt.NDArray[np.float32], apart: Value
 ) -> tuple[Value, Value]:
-    """Depth [n, 1] (pixels) and part of the head's motion [n, 1] (1 on the face, 0 at the border) at targets [n, 2]."""
+    """Depth [n, 1] (pixels) and part of the head's motion [n, 1] (1 on the face, 0 at the border) at targets [n, 2].
+
+    `apart` []: 1 where the person stands apart from the background.
+    """
     edge = np.linspace(0, SIZE - 1, 9).round().astype(np.float32)
     border = np.array([(x, y) for x in edge for y in edge if min(x, y) == 0 or max(x, y) == SIZE - 1])
     positions, depths, parts = [points[:MESH_POINTS, 0:2]], [points[:MESH_POINTS, 2:3]], []
     parts.append(g.constant(np.ones((MESH_POINTS, 1), np.float32)))
-    for size, above, below, behind in DEPTH_RINGS:
+    for (size, with_all, below, behind), alone in zip(DEPTH_RINGS, RIGID_HAIR, strict=True):
+        above = apart * (alone - with_all) + with_all
         positions.append(outline.ring(size))
         depths.append(outline.points[:, 2:3] + outline.half[0] * (behind * 0.6))
         parts.append(outline.lowness * (below - above) + above)

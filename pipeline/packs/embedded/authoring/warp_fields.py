@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .warp_weights import OF_COMMON
+from .warp_weights import OF_COMMON, OF_RIGID
 from .windows import COARSE_STEP, CROP, SLITS, STEP, Window
 from .writer import Graph, Value
 
@@ -16,10 +16,22 @@ FINE_FROM = 5
 """Nodes over which the fine field takes the place of the coarse one at the border of SLITS."""
 
 
-def field(weights: Value, factors: Value, cells: Window) -> Value:
-    """[1, 2, h, w] displacement of each node, in the units of the factors [n, 2], from its weights [h * w, n]."""
-    moved = (weights @ factors).clip(-FARTHEST, FARTHEST)
+def field(moved: Value, cells: Window) -> Value:
+    """[1, 2, h, w] displacement of each node, kept finite, from [h * w, 2]."""
+    moved = moved.clip(-FARTHEST, FARTHEST)
     return moved.reshape(1, cells.height, cells.width, 2).transpose(0, 3, 1, 2)
+
+
+def kept_in_steps(weights: Value) -> tuple[Value, Value]:
+    """Weights [n, m] as whole steps 0..255 in 255ths, 128 for zero, and what a step of each column is, [1, m]."""
+    steps = weights.abs().max(0, keep=True) * (1 / 127) + 1e-12
+    return (weights / steps + 128) * (1 / 255), steps
+
+
+def in_steps(levels: Value, steps: Value, factors: Value) -> Value:
+    """[n, 2] weights that are kept in steps 0..255 @ factors [m, 2]."""
+    factors = factors * steps.reshape(-1, 1)
+    return levels @ factors - factors.sum(0) * 128
 
 
 def enlarged(values: Value, cells: Window) -> Value:
@@ -31,10 +43,11 @@ def enlarged(values: Value, cells: Window) -> Value:
 def head_fields(g: Graph, tensors: dict[str, Value], factors: Value) -> tuple[Value, Value]:
     """Displacements of the head layer in crop units: [1, 2, 64, 64] the coarse ones, and [1, 2, 128, 128] these with
     the fine ones in SLITS."""
-    coarse = field(tensors["crop_weights"], factors[:OF_COMMON], CROP.over(COARSE_STEP))
+    expressed = in_steps(tensors["crop_weights"], tensors["crop_steps"], factors[OF_RIGID:OF_COMMON])
+    coarse = field(tensors["crop_rigid"] @ factors[:OF_RIGID] + expressed, CROP.over(COARSE_STEP))
     nodes, slits = CROP.over(STEP), SLITS.over(STEP)
     between = enlarged(coarse, nodes)
-    fine = field(tensors["head_weights"], factors, slits)
+    fine = field(tensors["head_weights"] @ factors, slits)
     change = (fine - between[:, :, slits.top : slits.bottom, slits.left : slits.right]) * _inner_share(slits)
     top, left, bottom, right = slits.margins(nodes)
     return coarse, between + g.op("Pad", change, np.array([0, 0, top, left, 0, 0, bottom, right]))

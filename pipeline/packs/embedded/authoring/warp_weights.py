@@ -37,12 +37,14 @@ that all follow between them."""
 
 @dataclass(frozen=True)
 class WarpWeights:
+    crop_rigid: Value
+    """[nodes of CROP at COARSE_STEP, OF_RIGID] weights of the nodes away from the slits for the head's motion."""
     crop: Value
-    """[nodes of CROP at COARSE_STEP, OF_COMMON] weights of the nodes for the one layer away from the slits."""
+    """[nodes of CROP at COARSE_STEP, OF_COMMON - OF_RIGID] the same for the expression."""
     head: Value
-    """[nodes of SLITS, OF_HEAD] the same for the head layer."""
+    """[nodes of SLITS, OF_HEAD] weights of the head layer: OF_RIGID for its motion, then the expression's."""
     jaw: Value
-    """[nodes of MOUTH, OF_JAW] the same for the jaw layer."""
+    """[nodes of MOUTH, OF_JAW - OF_RIGID] the expression's for the jaw layer; the head's motion is the head layer's."""
     keypoints: Value
     """[FACTORS, 478] from keypoint displacements to the factors of the three above."""
     mouth: Value
@@ -66,15 +68,16 @@ def _blend(g: Graph, common: Value, own: Value, share: Value, more: tuple[int, i
     return wide + (own - wide) * share
 
 
-def _in_mouth(field: Value, columns: int) -> Value:
+def in_mouth(field: Value, columns: int) -> Value:
     """[nodes of MOUTH, columns] of a field [nodes of SLITS, columns]."""
     all_cells, cells = SLITS.over(STEP), MOUTH.inside(SLITS).over(STEP)
     rows = field.reshape(all_cells.height, all_cells.width, columns)
     return rows[cells.top : cells.bottom, cells.left : cells.right].reshape(-1, columns)
 
 
-def warp_weights(g: Graph, points: Value, mouth: MouthRegion) -> WarpWeights:
-    """The weights for a portrait's points [478, 3] in pixels."""
+def warp_weights(g: Graph, points: Value, mouth: MouthRegion, apart: Value) -> WarpWeights:
+    """The weights for a portrait's points [478, 3] in pixels. `apart` []: 1 where the person stands apart from the
+    background (matte.py)."""
     outline = Outline(points)
     motion = HeadMotion(g, points)
     basis = g.constant(np.load(MOTION_BASIS))
@@ -92,10 +95,8 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion) -> WarpWeights:
     jaw = _blend(g, common, jaw, _slit_share(g, mouth, up=2.6), (OF_LOWER, 0)) * held
 
     def rigid(targets: npt.NDArray[np.float32]) -> Value:
-        depth, reach = depth_and_head_weight(g, points, outline, targets)
+        depth, reach = depth_and_head_weight(g, points, outline, targets, apart)
         return motion.at(g.constant(targets), depth) * reach
-
-    rigid_in_slits = rigid(slits)
 
     corners = g.constant(np.array([[-0.5, -0.5], [SIZE - 0.5, -0.5], [-0.5, SIZE - 0.5]], np.float32))
     teeth_depth = points[UPPER_INNER[LIP_MIDDLE], 2] + mouth.width * 0.02
@@ -110,9 +111,10 @@ def warp_weights(g: Graph, points: Value, mouth: MouthRegion) -> WarpWeights:
     field = motion.at(drawn[:, 0:2], drawn[:, 2:3]) @ motion.keypoints + around @ factors[COLUMNS["common"]]
     own = own_motion([*([point] for point in LID_POINTS), *(eye.iris for eye in EYES)]) - field
     return WarpWeights(
-        crop=g.concat([rigid(everywhere), crop], axis=1),
-        head=g.concat([rigid_in_slits, head], axis=1),
-        jaw=_in_mouth(g.concat([jaw[:, :OF_LOWER], rigid_in_slits, jaw[:, OF_LOWER:]], axis=1), OF_JAW),
+        crop_rigid=rigid(everywhere),
+        crop=crop,
+        head=g.concat([rigid(slits), head], axis=1),
+        jaw=in_mouth(jaw, OF_JAW - OF_RIGID),
         keypoints=g.concat([factors[:OF_LOWER], motion.keypoints, factors[OF_LOWER:]], axis=0),
         mouth=g.concat([teeth, teeth + jaw_expression], axis=0),
         lids=own[: len(LID_POINTS)],

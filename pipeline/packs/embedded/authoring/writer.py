@@ -227,6 +227,21 @@ class Graph:
     def minimum(self, *values: Operand) -> Value:
         return self.op("Min", *values)
 
+    def splice(self, model: onnx.ModelProto, *inputs: Value) -> Value:
+        """Write another graph's nodes here, given its inputs in their order: its first output.
+
+        The graph must be one of this OPSET or of an earlier one whose operators have not changed since.
+        """
+        names = {given.name: value.name for given, value in zip(model.graph.input, inputs, strict=True)}
+        for tensor in model.graph.initializer:
+            names[tensor.name] = self.constant(numpy_helper.to_array(tensor)).name
+        for node in model.graph.node:
+            operands = [Value(self, names[name]) if name else "" for name in node.input]
+            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            made = self.ops(node.op_type, *operands, count=len(node.output), **attributes)
+            names.update(zip(node.output, (value.name for value in made), strict=True))
+        return Value(self, names[model.graph.output[0].name])
+
     def smoothstep(self, value: Value) -> Value:
         """3t^2 - 2t^3 with t clipped to 0..1."""
         t = value.clip(0, 1)
