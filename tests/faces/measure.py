@@ -18,6 +18,7 @@ import numpy as np
 from .acting import POSES, SIZE, Actor, each_face, face_files, in_pixels, shared_studio
 from .contact_sheet import VOICE
 from .measures.artefacts import Hits, detect, determinants
+from .measures.background import Stillness, stillness
 from .measures.blackbox import Coded, openings
 from .measures.cost import cost
 from .measures.judging import SWEEPS, Judge, Sweep, rigid_error, sweep
@@ -34,7 +35,7 @@ class Row:
     """One face. `hits` by pose; `folding`: smallest determinant of the forward map, with its pose; `border`: largest
     motion of the frame's edge but the lower one, pixels, with its pose; `flips` of driven and of found landmarks;
     `rigid`: worst over the sweeps; `untouched`: mean difference in grey levels from the photo of what expressions do
-    not move."""
+    not move; `behind`: the same of the background while the head turns."""
 
     name: str
     sweeps: dict[str, Sweep]
@@ -45,6 +46,7 @@ class Row:
     hits: dict[str, Hits]
     folding: tuple[float, str]
     border: tuple[float, str]
+    behind: Stillness
     steady: Steadiness
 
     @property
@@ -57,6 +59,7 @@ class Row:
         s = self.steady
         cells += [
             f"{self.border[0]:.1f} ({self.border[1]})",
+            f"{self.behind.difference:.2f} ({self.behind.pose})",
             f"{s.still:.2f}",
             f"{s.background:.2f}",
             f"{s.shimmer:.1f}",
@@ -65,8 +68,8 @@ class Row:
 
 
 HEADER = [
-    "face", *SWEEPS, "rigid %", "untouched", "flips driven", "found", "least det", "hits", "border px", "still noise",
-    "background", "shimmer p99",
+    "face", *SWEEPS, "rigid %", "untouched", "flips driven", "found", "least det", "hits", "border px",
+    "background in turns", "still noise", "background", "shimmer p99",
 ]  # fmt: skip
 
 
@@ -80,7 +83,8 @@ def measured(actor: Actor, judge: Judge) -> Row:
     at = np.stack(np.meshgrid(*[np.arange(SIZE)] * 2), 2)
     untouched: list[float] = []
     for (name, pose), points, frame in zip(POSES.items(), keypoints, frames, strict=True):
-        backward, allowed = coded.backward(points), openings(points, actor.appearance.source.keypoints)
+        shown = coded.shown(points)
+        backward, allowed = shown.backward, openings(points, actor.appearance.source.keypoints) | shown.made_up
         moved = np.hypot(*np.moveaxis(backward - at, 2, 0))
         edge = max(float(part.max()) for part in (moved[:4], moved[:-EDGE, :4], moved[:-EDGE, -4:]))
         border = max(border, (edge, name))
@@ -93,7 +97,9 @@ def measured(actor: Actor, judge: Judge) -> Row:
             same = (moved < 0.1) & ~allowed
             untouched.append(float(np.abs(frame.astype(float) - actor.photo)[same].mean()) if same.any() else 0.0)
     steady = steadiness(actor, coded, actor.speech(VOICE, FILM_SECONDS))
-    return Row(actor.name, sweeps, rigid, max(untouched), driven, found_flips, hits, folding, border, steady)
+    return Row(
+        actor.name, sweeps, rigid, max(untouched), driven, found_flips, hits, folding, border, stillness(actor), steady
+    )
 
 
 def table(rows: list[Row], actor: Actor) -> str:

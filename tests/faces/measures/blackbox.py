@@ -6,11 +6,15 @@ the frame's backward map. Red, green and blue are three phases of a wave, along 
 so that colours kept in 8 bits give places to a few hundredths of a pixel; ramps in a third one tell which wave. All are
 equally light everywhere: what is brightened where a photo is dark stays as it is, and a shadow, which takes the same
 share of each colour, moves nothing.
+
+No person is seen in such pictures, so that all of them goes with the head. How much of a pixel the background has is
+found apart: black heads before a white and a black background, with the photo's own coverage.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -61,6 +65,25 @@ def decoded(columns: F32, rows: F32, ramps: F32) -> F64:
     return np.stack([places(shown, lit[:, :, axis]) for axis, shown in enumerate((columns, rows))], 2)
 
 
+MOTION = ("_weights", "_rigid", "_steps")
+"""Endings of the names of features that tell how things move: the photo's own, as they depend on who is seen in it."""
+
+CLEAR, FULL = 0.02, 0.98
+"""Coverage by the head below which a pixel shows the background, and from which the head alone."""
+
+SPREAD = 12
+"""Pixels about the head that the background is made up for, too."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where a frame's pixels come from. `backward` [512, 512, 2]: places in the photo; `made_up` [512, 512]: where both
+    head and background show, or the background that the photo's head hides."""
+
+    backward: F64
+    made_up: Mask
+
+
 @dataclass(frozen=True)
 class Coded:
     """An actor with features of the coordinate pictures."""
@@ -72,10 +95,34 @@ class Coded:
     def of(cls, actor: Actor) -> Coded:
         model, source = actor.studio.models.get("appearance"), actor.appearance.source
         given = ({"image": picture, "kp_source": source.keypoints[None]} for picture in coordinate_pictures())
-        return cls(actor, tuple(Appearance(model.run(each), source) for each in given))
+        own = {name: kept for name, kept in actor.appearance.features.items() if name.endswith(MOTION)}
+        return cls(actor, tuple(Appearance({**model.run(each), **own}, source) for each in given))
+
+    def shown(self, keypoints: F32) -> Shown:
+        """Of the frame of these keypoints [478, 3]."""
+        cover = self.cover(keypoints)
+        at = np.stack(np.meshgrid(np.arange(SIZE), np.arange(SIZE)), 2).astype(np.float64)
+        backward = np.where(cover[:, :, None] < CLEAR, at, self.backward(keypoints))
+        return Shown(backward, grown((cover < FULL) & ((cover >= CLEAR) | self._hiding), 2))
+
+    def cover(self, keypoints: F32) -> F64:
+        """[512, 512] how much of each pixel of the frame, 0..1, the head covers."""
+        features = self.actor.appearance.features
+        black = {"head_color": features["head_color"] * 0}
+        white, dark = (
+            replace(self.actor.appearance, features={**features, **black, "background": features["background"] * 0 + v})
+            for v in (255, 0)
+        )
+        light, none = (next(self.actor.frames(keypoints[None], each)) for each in (white, dark))
+        return 1 - (light - none).astype(np.float64).mean(2)
+
+    @cached_property
+    def _hiding(self) -> Mask:
+        """[512, 512] the photo's head and a little around."""
+        return grown(self.cover(self.actor.appearance.source.keypoints) > CLEAR, SPREAD)
 
     def backward(self, keypoints: F32) -> F64:
-        """[512, 512, 2] x, y of the photo (pixel indices) that each pixel of the frame shows."""
+        """[512, 512, 2] x, y of the photo (pixel indices) that the head layer shows at each pixel of the frame."""
         return decoded(*(next(self.actor.frames(keypoints[None], each)) for each in self.appearances))
 
 

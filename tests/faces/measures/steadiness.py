@@ -35,11 +35,12 @@ def steadiness(actor: Actor, coded: Coded, keypoints: np.ndarray, every: int = 3
     photo = actor.photo.astype(np.float64)
     moved, allowed, strayed = np.zeros((SIZE, SIZE)), np.zeros((SIZE, SIZE), bool), []
     for k in looked:
-        backward = coded.backward(keypoints[k])
+        shown = coded.shown(keypoints[k])
+        backward = shown.backward
         moved = np.maximum(moved, np.hypot(*np.moveaxis(backward - at, 2, 0)))
         opening = openings(keypoints[k], actor.appearance.source.keypoints)
         allowed |= opening
-        strayed.append(np.abs(bilinear(photo, backward) - frames[k]).max(2)[~opening])
+        strayed.append(np.abs(bilinear(photo, backward) - frames[k]).max(2)[~(opening | shown.made_up)])
     still = (moved < max(STILL, 3 * _code_error(coded))) & ~allowed
     change = np.diff(frames, axis=0)
     corner = SIZE // 12

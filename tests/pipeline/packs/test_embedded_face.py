@@ -28,7 +28,7 @@ from pipeline.packs.embedded.authoring.eye_patches import moved_edges
 from pipeline.packs.embedded.authoring.face import build_face_graphs
 from pipeline.packs.embedded.authoring.guard import LIP_GUARD, MARGIN, guarded
 from pipeline.packs.embedded.authoring.lid_curves import COLUMNS
-from pipeline.packs.embedded.authoring.warp_weights import FACTORS, OF_COMMON, OF_HEAD
+from pipeline.packs.embedded.authoring.warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_RIGID
 from pipeline.packs.embedded.authoring.windows import COARSE_STEP, SIZE, SLITS, STEP
 from pipeline.packs.embedded.authoring.writer import Graph
 from pipeline.packs.pack import Pack
@@ -73,7 +73,8 @@ def forward_maps(tensors: dict[str, F32], moves: F32) -> list[tuple[F32, int]]:
     """Displacements [h, w, 2] in pixels of the nodes of the whole crop and of SLITS, for the keypoints' [478, 2]; and
     the pixels between nodes."""
     factors = (tensors["keypoint_weights"] @ moves)[FACTORS - OF_HEAD :]
-    crop = (tensors["crop_weights"] @ factors[:OF_COMMON]).reshape(SIZE // COARSE_STEP, -1, 2)
+    expressed = ((tensors["crop_weights"] - 128) * tensors["crop_steps"]) @ factors[OF_RIGID:OF_COMMON]
+    crop = (tensors["crop_rigid"] @ factors[:OF_RIGID] + expressed).reshape(SIZE // COARSE_STEP, -1, 2)
     slits = (tensors["head_weights"] @ factors).reshape(SLITS.height // STEP, -1, 2)
     return [(crop, COARSE_STEP), (slits, STEP)]
 

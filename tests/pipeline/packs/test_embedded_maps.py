@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline.packs.embedded.authoring.backward_maps import across, down, solved
 from pipeline.packs.embedded.authoring.head_frame import HeadFrame
+from pipeline.packs.embedded.authoring.matte import HALF
 from pipeline.packs.embedded.authoring.placement import nodes
 from pipeline.packs.embedded.authoring.sampling import dense, densified
 from pipeline.packs.embedded.authoring.warp_fields import enlarged
@@ -57,12 +58,34 @@ def test_tiles_of_a_map_that_stands_still_make_the_picture(shrink: int) -> None:
     change[0, 1, 5, 7] = 255
     g = Graph("tiles")
     texture = densified(g.input("picture", [1, 3, SIZE, SIZE]) * 255, 1, 3, SIZE, SIZE)
-    frame = HeadFrame(g, texture, nodes(g, CROP.over(STEP), ring=1), shrink)
+    alpha, behind = g.constant(np.full((1, 1, HALF, HALF), 255.0)), g.constant(np.full((1, 3, SIZE, SIZE), 99.0))
+    frame = HeadFrame(g, texture, alpha, behind, nodes(g, CROP.over(STEP), ring=1), shrink)
     g.output("image", frame.with_changes([g.input("change", list(change.shape))]), [1, 3, size, size])
     made = evaluate(g, picture=picture, change=change)
     wanted = picture.reshape(1, 3, size, shrink, size, shrink).mean((3, 5))
     wanted[0, 1, slits.top + 5, slits.left + 7] = 1
     np.testing.assert_allclose(made, wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize("shrink", [1, 2])
+def test_the_head_uncovers_what_stands_still_behind_it(shrink: int) -> None:
+    """A black disc moved by 8 pixels over a random picture."""
+    size, shift = SIZE // shrink, 8
+    behind = np.random.default_rng(3).uniform(0, 255, (1, 3, SIZE, SIZE)).astype(np.float32)
+    y, x = np.mgrid[0:HALF, 0:HALF] * 2 + 0.5
+    disc = np.clip(80 - np.hypot(x - 250, y - 300), 0, 1)
+    g = Graph("uncovering")
+    texture = g.constant(np.zeros((1, 3, dense(SIZE), dense(SIZE)), np.float32))
+    alpha = g.constant(disc[None, None] * 255)
+    places = nodes(g, CROP.over(STEP), ring=1) - np.array([shift * 2 / SIZE, 0]).reshape(1, 2, 1, 1)
+    frame = HeadFrame(g, texture, alpha, g.input("behind", [1, 3, SIZE, SIZE]), places, shrink)
+    g.output("image", frame.with_changes([]), [1, 3, size, size])
+    made = evaluate(g, behind=behind)[0].transpose(1, 2, 0)
+    picture = behind.reshape(3, size, shrink, size, shrink).mean((2, 4)).transpose(1, 2, 0) / 255
+    rows, columns = (np.mgrid[0:size, 0:size] + 0.5) * shrink - 0.5
+    away = np.hypot(columns - 250 - shift, rows - 300) - 80
+    assert np.abs(made - picture)[away > 4].max() < 1e-5
+    assert made[away < -4].max() < 1e-5
 
 
 def test_linear_samples_of_a_dense_texture_are_nearly_cubic_ones() -> None:

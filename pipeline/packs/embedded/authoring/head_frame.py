@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .backward_maps import across, down
-from .matte import HALF, enlarged_twice
+from .matte import HALF, enlarged_to
 from .sampling import dense_scale, linear, pool, sample_dense
 from .windows import CROP, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
@@ -57,7 +57,7 @@ class HeadFrame:
         bands = [down(rows[:, top : top + BAND + 2], BAND, step) for top in range(0, crop.height, BAND)]
         where = self.g.concat(bands, axis=1).reshape(1, HALF, HALF, 2)
         seen = 1 - linear(alpha, where, HALF) * (1 / 255)
-        return pool(enlarged_twice(seen), self.shrink)
+        return pool(enlarged_to(seen, 1), self.shrink)
 
     def _tiles(self, window: Window) -> Value:
         """A window of the crop, counted in cells, drawn by rows of tiles."""

@@ -21,7 +21,7 @@ DEPTH_RINGS = [(1.15, 1, 0.9, 0.1), (1.4, 0.95, 0.6, 0.25), (1.75, 0.62, 0.3, 0.
                (3.2, 0, 0, 0.4)]  # fmt: skip
 """Copies of the face outline: size, head weight above and below, depth behind it in half widths * 0.6."""
 
-RIGID_HAIR = [1, 1, 1, 0.9, 0.6]
+RIGID_HAIR = [1, 1, 0.85, 0.4, 0]
 """The same weights above where the person stands apart from the background: hair and hats turn with the head, and the
 background need not bend."""
 

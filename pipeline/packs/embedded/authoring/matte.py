@@ -33,7 +33,7 @@ EDGE_RADIUS, EDGE_VARIANCE = 4, 4e-4
 CERTAIN = (0.06, 0.94)
 """Filtered coverage up to which there is background alone, and from which there is the person alone."""
 
-NEAR, AROUND = 2, 4
+NEAR, AROUND = 2, 5
 """Pixels of HALF about the person where the photo is not taken for background, and where it is not when it looks
 unlike what is farther out: stray hair."""
 
@@ -69,13 +69,13 @@ class Matte:
 
     def person(self, layer: Value) -> Value:
         """A layer [1, 3, 512, 512] less the background that shines through it."""
-        through = enlarged_twice(1 - self.alpha)
+        through = enlarged_to(1 - self.alpha, 1)
         return (layer - through * self.background).clip(0, 1)
 
 
-def enlarged_twice(image: Value) -> Value:
-    """[1, 1, 512, 512] from [1, 1, 256, 256]."""
-    shape = np.array([1, 1, SIZE, SIZE])
+def enlarged_to(image: Value, channels: int, side: int = SIZE) -> Value:
+    """[1, channels, side, side] from fewer pixels."""
+    shape = np.array([1, channels, side, side])
     return image.graph.op("Resize", image, "", "", shape, mode="linear", coordinate_transformation_mode="half_pixel")
 
 
@@ -89,7 +89,7 @@ def matte(g: Graph, image: Value, points: Value) -> Matte:
     coverage = g.smoothstep((coverage - low) / (high - low))
     about = _about(g, coverage, AROUND)
     hidden = g.maximum(_about(g, coverage, NEAR), _unlike(g, image, about) * about)
-    background = _rounded(image + (_spread(g, image, hidden, FINE) - image) * hidden)
+    background = _rounded(image + (_spread(g, image, 3, hidden, FINE) - image) * hidden)
     # What is darker than the background behind it must cover some of it.
     darker = ((background - image - CLIPPED) / (background + 1e-3)).max(1, keep=True).clip(0, 1)
     least = g.op("MaxPool", darker, kernel_shape=[4, 4], strides=[2, 2], pads=[1, 1, 1, 1])
@@ -139,35 +139,35 @@ def _about(g: Graph, coverage: Value, reach: int) -> Value:
     side = 2 * reach + 1
     near = g.op("MaxPool", coverage, kernel_shape=[side, side], pads=[reach] * 4, strides=[1, 1])
     low, high = UNSURE
-    return enlarged_twice(_mean(g.smoothstep((near - low) / (high - low)), 1))
+    return enlarged_to(_mean(g.smoothstep((near - low) / (high - low)), 1), 1)
 
 
 def _unlike(g: Graph, image: Value, hidden: Value) -> Value:
     """[1, 1, 512, 512] 1 where the photo has colours that the background around, where it is not hidden, has not."""
-    mean, squares = (_spread(g, each, hidden, COARSE) for each in (image, image * image))
-    variance = (squares - mean * mean).clip(0, None).sum(1, keep=True)
-    away = image - _spread(g, image, hidden, FINE)
+    shown = 1 - hidden
+    sums = _mean(_halved(_halved(g.concat([image * shown, shown], axis=1))), 4)
+    varies = image - enlarged_to(sums[:, 0:3] / (sums[:, 3:4] + 1e-4), 3)
+    variance = _spread(g, (varies * varies).sum(1, keep=True), 1, hidden, COARSE)
+    away = image - _spread(g, image, 3, hidden, FINE)
     away = (away * away).sum(1, keep=True)
     low, high = UNLIKE
     return _mean(g.smoothstep((away / (variance + GRAIN) - low) / (high - low)), 1)
 
 
-def _spread(g: Graph, image: Value, hidden: Value, finest: int) -> Value:
-    """[1, 3, 512, 512] the colours of what is not hidden, carried on over all the rest: by pulling them up a pyramid
+def _spread(g: Graph, image: Value, channels: int, hidden: Value, finest: int) -> Value:
+    """[1, channels, 512, 512] the colours of what is not hidden, carried on over all the rest: by pulling them up a pyramid
     and pushing them down where it has none (Gortler et al., "The Lumigraph", 1996)."""
     shown = 1 - hidden
-    levels = [g.concat([image * shown, shown], axis=1)]
+    levels = [(image * shown, shown)]
     for _ in range(LEVELS):
-        levels.append(_halved(levels[-1]))
+        levels.append((_halved(levels[-1][0]), _halved(levels[-1][1])))
     colours = None
     for level in range(LEVELS, finest - 1, -1):
-        weight = levels[level][:, 3:4]
-        here = levels[level][:, 0:3] / (weight + 1e-4)
+        here, weight = levels[level]
+        here = here / (weight + 1e-4)
         if colours is not None:
             here = colours + (here - colours) * (weight * 2).clip(0, 1)
-        side = SIZE >> (level - 1 if level > finest else 0)
-        colours = g.op("Resize", here, "", "", np.array([1, 3, side, side]), mode="linear",
-                       coordinate_transformation_mode="half_pixel")  # fmt: skip
+        colours = enlarged_to(here, channels, SIZE >> (level - 1 if level > finest else 0))
     assert colours is not None
     return colours
 
