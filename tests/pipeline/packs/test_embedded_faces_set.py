@@ -106,7 +106,7 @@ def test_no_tear_no_fold_no_strange_colour(anna: Coded, pose: str) -> None:
     (keypoints,), (frame,) = actor.keypoints([POSES[pose]]), actor.act(POSES[pose])
     shown, opened = anna.shown(keypoints), openings(keypoints, actor.appearance.source.keypoints)
     found = detect(actor.photo, frame, shown.backward, opened | shown.made_up)
-    assert shown.made_up.mean() < 0.12
+    assert shown.made_up.mean() < 0.25
     assert (patches(found.tears), patches(found.folds), patches(found.outliers)) == (0, 0, 0)
     assert flips(actor.points, in_pixels(keypoints)) == 0
 

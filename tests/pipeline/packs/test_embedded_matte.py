@@ -17,7 +17,7 @@ from tests.faces.acting import FACES, POSES, SIZE, Actor, open_studio
 from tests.faces.measures.background import behind, coverage, stillness
 from tests.faces.measures.blackbox import coordinate_pictures
 
-TURNED = ["yaw -12", "yaw +12", "pitch +8", "roll 8"]
+TURNED = ["yaw -12", "yaw +12", "pitch -8", "pitch +8"]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_the_background_stands_still_while_the_head_turns(kofi: Actor) -> None:
 
 
 def test_lines_behind_the_head_stay_straight(kofi: Actor, tmp_path: Path) -> None:
-    """Bars behind a portrait, that run into the head's outline from all sides."""
+    """Bars that run into the head's outline."""
     y, x = np.mgrid[0:SIZE, 0:SIZE]
     bars = np.where((x + y) // 16 % 2, 210.0, 90.0)[:, :, None]
     cover = coverage(kofi.photo)[:, :, None]
@@ -42,7 +42,7 @@ def test_lines_behind_the_head_stay_straight(kofi: Actor, tmp_path: Path) -> Non
     looked = behind(actor.photo)
     assert looked.mean() > 0.25
     for frame in actor.act(*(POSES[name] for name in TURNED)):
-        assert (np.abs(frame - photo)[looked] > 8).mean() < 1e-4
+        assert np.abs(frame - photo)[looked].max() <= 2
 
 
 def test_nothing_of_the_head_is_left_in_the_background(kofi: Actor) -> None:
@@ -57,7 +57,7 @@ def test_nothing_of_the_head_is_left_in_the_background(kofi: Actor) -> None:
 def test_coverage_is_whole_in_the_face_and_none_behind(kofi: Actor) -> None:
     alpha = kofi.appearance.features["alpha"][0, 0].repeat(2, 0).repeat(2, 1)
     x, y = kofi.points[RIGID, :2].round().astype(int).T
-    assert alpha[y, x].min() > 250
+    assert alpha[y, x].min() > 240
     assert alpha[behind(kofi.photo)].max() < 3
 
 
@@ -74,9 +74,10 @@ def test_a_graph_spliced_in_gives_what_it_gives_alone(kofi: Actor) -> None:
     model = onnx.load(SEGMENTER)
     g = Graph("spliced")
     g.output("twice", g.splice(model, g.input("image", [1, 3, 256, 256])) * 2, [1, 1, 256, 256])
-    alone, spliced = (
-        ort.InferenceSession(each.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"image": image})[0]
+    sessions = [
+        ort.InferenceSession(each.SerializeToString(), providers=["CPUExecutionProvider"])
         for each in (model, g.model())
-    )
+    ]
+    alone, spliced = (session.run(None, {"image": image})[0] for session in sessions)
     assert alone.max() > 0.99
     np.testing.assert_allclose(spliced, alone * 2, atol=1e-5)

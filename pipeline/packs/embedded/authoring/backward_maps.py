@@ -12,7 +12,8 @@ import numpy.typing as npt
 from .placement import Patch, extent, nodes
 from .sampling import linear
 from .warp_fields import enlarged, field, head_fields, in_steps
-from .warp_weights import OF_LOWER, OF_RIGID, in_mouth
+from .motion_basis import OF_LOWER
+from .warp_weights import OF_RIGID, in_mouth
 from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
 

@@ -68,8 +68,8 @@ class Generator:
         factors = self.tensors["keypoint_weights"] @ moves
         of_jaw, of_head = factors[:OF_JAW], factors[FACTORS - OF_HEAD :]
         head = head_map(g, self.tensors, of_head)
-        layers = (self.tensors[name] for name in ("head_color", "alpha", "background"))
-        frame = HeadFrame(g, *layers, head, self.shrink)
+        colour, alpha, background = (self.tensors[name] for name in ("head_color", "alpha", "background"))
+        frame = HeadFrame(g, colour, alpha, background, head, self.shrink)
 
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)

@@ -26,9 +26,7 @@ class HeadFrame:
         places: the head's map, [1, 2, 130, 130].
     """
 
-    def __init__(
-        self, g: Graph, texture: Value, alpha: Value, background: Value, places: Value, shrink: int
-    ) -> None:
+    def __init__(self, g: Graph, texture: Value, alpha: Value, background: Value, places: Value, shrink: int) -> None:
         self.g, self.texture, self.shrink, self.step = g, texture, shrink, STEP // shrink
         crop, slits = CROP.over(STEP), SLITS.over(STEP)
         self.behind = pool(background, shrink) * self._uncovered(alpha, places)

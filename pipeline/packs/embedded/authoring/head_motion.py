@@ -14,8 +14,8 @@ DEPTH_SOFTENING = 16.0
 """Of the depth field, pixels: where the face turns away from the viewer, its depth rises by less than 4 pixels a
 pixel, and a turn by 15 degrees folds nothing."""
 
-BORDER_HOLDS = 56
-"""Pixels from the crop's border over which the head's motion rises: hair near the border must not fold there."""
+BORDER_HOLDS = 90
+"""Pixels from the crop's border over which the head's motion rises: when the head rolls, hair must not fold there."""
 
 DEPTH_RINGS = [(1.15, 1, 0.9, 0.1), (1.4, 0.95, 0.6, 0.25), (1.75, 0.62, 0.3, 0.35), (2.3, 0.2, 0.05, 0.4),
                (3.2, 0, 0, 0.4)]  # fmt: skip

