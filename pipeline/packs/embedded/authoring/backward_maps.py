@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from .motion_basis import OF_LOWER
 from .placement import Patch, extent, nodes
 from .sampling import linear
 from .warp_fields import enlarged, field, head_fields, in_steps
-from .motion_basis import OF_LOWER
 from .warp_weights import OF_RIGID, in_mouth
 from .windows import COARSE_STEP, CROP, MOUTH, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value
