@@ -8,7 +8,7 @@ from typing import NamedTuple
 from onnx import TensorProto
 
 from .anatomy import POINTS
-from .eye_layers import eye_layers, lashes_as_colour
+from .eye_layers import eye_layers, irises_as_colour, lashes_as_colour
 from .layers import skin_layers
 from .lid_curves import COLUMNS, LID_POINTS
 from .matte import HALF, matte
@@ -101,7 +101,7 @@ def appearance_graph() -> Graph:
         "mouth_weights": weights.mouth,
         "eye_still": eye.still,
         "eye_lashes": lashes_as_colour(densified(eye.lashes, 2, 3, EYE.height, EYE.width)),
-        "eye_irises": densified(eye.irises, 2, 4, EYE.height, EYE.width),
+        "eye_irises": irises_as_colour(densified(eye.irises, 2, 4, EYE.height, EYE.width)),
         "eye_frames": eye.frames,
         "lid_edges": eye.edges,
         "lid_motion": eye.motion,

@@ -24,6 +24,16 @@ RIM_OF_LIDS = 0.09
 at most the third part of the opening."""
 
 
+def irises_as_colour(dense: Value) -> Value:
+    """Densified irises, which overshoot 0..1 at their edges by a fifth, as 0..255 in 255ths: 40 is nothing."""
+    return dense * (200 / 255) + 40 / 255
+
+
+def irises_as_drawn(colour: Value) -> Value:
+    """The same as 255ths from 0..255."""
+    return (colour - 40) * (255 / 200)
+
+
 def lashes_as_colour(added: Value) -> Value:
     """What lashes add, -1..1, as 1..255 in 255ths: 128 adds nothing."""
     return added * (127 / 255) + 128 / 255

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .eye_layers import EDGE, lashes_as_added
+from .eye_layers import EDGE, irises_as_drawn, lashes_as_added
 from .lid_curves import COLUMNS, LOWER_LID_SHARE, TABLE_REACH, smoothing
 from .sampling import dense_scale, linear, pool, sample_dense
 from .windows import EYE, SIZE
@@ -111,7 +111,7 @@ class EyePatches:
 
     def _eyeball(self, still: Value, place: Value) -> Value:
         """[2, 3, h, w] the white of an eye with its iris at a place [2, 2, h * w]."""
-        iris = self._dense("eye_irises", place)
+        iris = irises_as_drawn(self._dense("eye_irises", place))
         return still[:, 3:6] * (1 - iris[:, 3:4] * (1 / 255)) + iris[:, 0:3]
 
     def _lashes(self, u: Value, below: Value, dark: Value) -> Value:
