@@ -11,10 +11,12 @@ import pytest
 
 from pipeline.packs.embedded.authoring.anatomy import (
     CHEEKS,
+    FACE_OUTLINE,
     LOWER_INNER,
     MOUTH_CORNERS,
     OUTER_MOUTH_CORNERS,
     POINTS,
+    UNIT_OFFSETS,
     UNITS,
     UPPER_INNER,
 )  # fmt: skip
@@ -45,6 +47,13 @@ def test_reshaped_lips_are_even(name: str) -> None:
     for row in (UPPER_INNER, LOWER_INNER):
         np.testing.assert_allclose(unit[row, 1], unit[row[::-1], 1], atol=1e-6)
         np.testing.assert_allclose(unit[row, 0], -unit[row[::-1], 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_a_face_is_no_narrower_with_rounded_lips(name: str) -> None:
+    """Skin that follows the lips pulled the jaws' outline in by 6 pixels a side."""
+    index = UNITS.index(name)
+    np.testing.assert_array_equal(mouth_units()[index][FACE_OUTLINE, 0], UNIT_OFFSETS[index][FACE_OUTLINE, 0])
 
 
 def test_an_undone_smile_leaves_the_lips_as_far_apart() -> None:

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from .anatomy import MESH_POINTS, NEUTRAL, RIGID
+from .anatomy import FACE_OUTLINE, MESH_POINTS, NEUTRAL, RIGID
 
 Floats = npt.NDArray[np.float32]
 Move = tuple[float, float, float]
@@ -66,6 +66,8 @@ def stretched(unit: Floats, lips: Mapping[int, Move], evenness: float) -> Floats
             change[lip] = move[axis] - own[lip]
         for _ in range(SWEEPS):
             for point, held in free.items():
+                if axis == 0 and point in FACE_OUTLINE:  # a chin may drop, but a face becomes no narrower
+                    continue
                 mean = sum(weight * change[other] for other, weight in held)
                 change[point] += (mean - change[point]) * RELAXATION
         result[:MESH_POINTS, axis] = [kept + value for kept, value in zip(own, change, strict=True)]
