@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pipeline.values import U8
 
-from .blackbox import F64, Mask
+from .blackbox import F64, Mask, grown
 
 I16 = NDArray[np.int16]
 
@@ -60,11 +60,13 @@ def detect(photo: U8, frame: U8, backward: F64, allowed: Mask) -> Hits:
     looked &= within
     down, across = (np.diff(backward, axis=axis) for axis in (0, 1))
     tears = np.zeros(looked.shape, bool)
-    tears[1:] |= np.hypot(*np.moveaxis(down, 2, 0)) > JUMP
-    tears[:, 1:] |= np.hypot(*np.moveaxis(across, 2, 0)) > JUMP
+    tears[1:] |= (np.hypot(*np.moveaxis(down, 2, 0)) > JUMP) & looked[:-1]
+    tears[:, 1:] |= (np.hypot(*np.moveaxis(across, 2, 0)) > JUMP) & looked[:, :-1]
     gy, gx = np.gradient(backward, axis=0), np.gradient(backward, axis=1)
     determinant = gx[..., 0] * gy[..., 1] - gx[..., 1] * gy[..., 0]
-    return Hits(tears & looked, (determinant < FOLD) & looked, outliers(photo, frame, backward) & looked)
+    # Differences that reach into an opening, where the map says nothing, are not the skin's.
+    of_skin = ~grown(~looked, 1)
+    return Hits(tears & looked, (determinant < FOLD) & of_skin, outliers(photo, frame, backward) & looked)
 
 
 def determinants(backward: F64, looked: Mask) -> tuple[float, float]:

@@ -179,6 +179,18 @@ def test_detector_finds_a_crack_one_pixel_wide(actors: dict[str, Actor], shade: 
     assert hits(actor, smooth_map(), damage)[2] == 1
 
 
+def test_an_opening_is_no_damage_and_hides_none_beside_it(actors: dict[str, Actor]) -> None:
+    photo = actors["kofi"].photo
+    opened = smooth_map()
+    opened[200:240, 100:200] = opened[200:240, 100:200][::-1, ::-1] + 300
+    allowed = np.zeros((SIZE, SIZE), bool)
+    allowed[200:240, 100:200] = True
+    shown = bilinear(photo.astype(np.float64), opened).round().astype(np.uint8)
+    assert detect(photo, shown, opened, allowed).count == 0
+    opened[242:250, 100:200] = opened[242:250, 100:200][::-1]
+    assert patches(detect(photo, shown, opened, allowed).folds) >= 1
+
+
 def test_a_shadow_moves_nothing_and_hides_no_fold(actors: dict[str, Actor]) -> None:
     """Shade of a tenth was taken for a jump of a whole wave."""
     folded = smooth_map()
