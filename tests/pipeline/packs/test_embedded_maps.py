@@ -101,3 +101,13 @@ def test_linear_samples_of_a_dense_texture_are_nearly_cubic_ones() -> None:
     g.output("apart", linear - cubic, [1, 1, 20, 20])
     apart = evaluate(g, image=image, at=at)
     assert np.sqrt(np.mean(apart**2)) < 0.05 * image.std()
+
+
+def test_equal_nodes_are_written_once() -> None:
+    g = Graph("twice")
+    x = g.input("x", [4])
+    parts = [x[1] * 2, x[1] * 2, x[2] * 2]
+    g.output("parts", g.concat([part.reshape(1) for part in parts], axis=0), [3])
+    kinds = [node.op_type for node in g.model().graph.node]
+    assert [kinds.count(kind) for kind in ("Slice", "Squeeze", "Mul", "Reshape")] == [2, 2, 2, 2]
+    np.testing.assert_array_equal(evaluate(g, x=np.arange(4, dtype=np.float32)), [2, 2, 4])

@@ -8,7 +8,7 @@
 
 The file is the same bit for bit on every machine: names are counted, nodes
 keep the order in which they were written, the versions are fixed, and equal
-constants are stored once. Constants must therefore not come from functions
+constants are stored once, equal nodes written once. Constants must therefore not come from functions
 whose last bit depends on the machine (LAPACK, vectorised exp or sin): store
 such tables as data, or let the graph compute them.
 """
@@ -166,6 +166,7 @@ class Graph:
     def __init__(self, name: str) -> None:
         self.name = name
         self._nodes: list[onnx.NodeProto] = []
+        self._made: dict[bytes, list[str]] = {}
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._initializers: list[onnx.TensorProto] = []
         self._inputs: list[onnx.ValueInfoProto] = []
@@ -204,13 +205,16 @@ class Graph:
         return self.constant(operand).name
 
     def ops(self, kind: str, *operands: Operand | str, count: int = 1, **attributes: Any) -> list[Value]:
-        """Write one node and return its `count` outputs."""
+        """Write one node, unless the same one stands there already, and return its `count` outputs."""
         inputs = [self._operand(operand) for operand in operands]
         while inputs and inputs[-1] == "":
             inputs.pop()
-        names = [f"t{len(self._nodes)}" + (f"_{i}" if count > 1 else "") for i in range(count)]
-        self._nodes.append(helper.make_node(kind, inputs, names, **attributes))
-        return [Value(self, name) for name in names]
+        same = helper.make_node(kind, inputs, [""] * count, **attributes).SerializeToString(deterministic=True)
+        if same not in self._made:
+            names = [f"t{len(self._nodes)}" + (f"_{i}" if count > 1 else "") for i in range(count)]
+            self._nodes.append(helper.make_node(kind, inputs, names, **attributes))
+            self._made[same] = names
+        return [Value(self, name) for name in self._made[same]]
 
     def op(self, kind: str, *operands: Operand | str, **attributes: Any) -> Value:
         return self.ops(kind, *operands, **attributes)[0]
