@@ -70,11 +70,13 @@ class SpeechSpec:
 
         Raises PackError: a field is missing or out of its range, or a table's file has another length."""
         s = pack.section("speech")
+        frames, audio, motion = s.integer("previous_frames"), s.integer("audio_size"), s.integer("motion_size")
         overlap = s.integer("overlap_frames") if "overlap_frames" in s else 0
-        room = s.integer("window_frames") - s.integer("previous_frames")
+        if not 0 < frames <= (window := s.size("window_frames")):
+            raise s.fail("previous_frames", f"a whole number from 1 to {window}")
+        room = window - frames
         if not 0 <= overlap <= room:
             raise s.fail("overlap_frames", f"a whole number from 0 to {room}")
-        frames, audio, motion = s.integer("previous_frames"), s.integer("audio_size"), s.integer("motion_size")
         shapes = {"start_audio": (frames, audio), "start_motion": (frames, motion), "null_audio": (1, audio)}
         tables, offset = {}, 0
         values = pack.floats(s.text("conditioning"))

@@ -45,7 +45,7 @@ def make_motion(
             `previous_audio` [2, P, A], `step` [2] -> `motion` [2, P + W, V].
         spec: what the pack says of the two. layout: what stands where in the motion vector.
         seed: a whole number from 0; the same seed gives the same motion, and a longer sound begins
-            with the motion of a shorter one.
+            with the motion of a shorter one (up to where windows that overlap would begin to fade).
         guidance: how strongly the sound leads, 1 = as the denoiser has it; None = the pack's default.
         smoothing: of the head's motion, see `smoothed`; None = the pack's default.
         on_window: called with (windows done, windows in all) after each; whatever it raises ends the stage.
@@ -77,8 +77,9 @@ def make_motion(
                 f"the denoiser gave values that are not finite (window {k + 1} of {windows}); "
                 "verify the pack, or try another execution provider"
             )
-        shown = vectors[k * spec.hop_frames :][: spec.window_frames]
-        shown[:] = _faded(shown, window, spec.overlap_frames) if k else window
+        shown, shared = vectors[k * spec.hop_frames :][: spec.window_frames], spec.overlap_frames if k else 0
+        shown[:shared] = _faded(shown[:shared], window[:shared])
+        shown[shared:] = window[shared:]
         before_next = slice(spec.hop_frames - spec.previous_frames, spec.hop_frames)
         previous_motion, previous_audio = window[before_next], audio[before_next]
         if on_window is not None:
@@ -112,11 +113,10 @@ def _windows(samples: F32, count: int, spec: SpeechSpec) -> Iterator[F32]:
         yield window.astype(np.float32, copy=False)
 
 
-def _faded(before: F32, after: F32, count: int) -> F32:
-    """[W, V] the second, with the first `count` frames fading from the first."""
-    share = np.ones((len(after), 1), np.float32)
-    share[:count, 0] = np.arange(1, count + 1, dtype=np.float32) / (count + 1)
-    return before * (1 - share) + after * share
+def _faded(before: F32, after: F32) -> F32:
+    """[n, V] from the first to the second, step by step."""
+    share = np.arange(1, len(after) + 1, dtype=np.float32)[:, None] / (len(after) + 1)
+    return before + (after - before) * share
 
 
 def _denoiser(

@@ -13,8 +13,8 @@ def smoothed(motion: Motion, share: float) -> Motion:
     """An exponential moving average over scale, translation and angles; the expression is left as it is, so that
     lips and lids keep their time.
 
-    s_j = share * s_(j-1) + (1 - share) * x_j from s_0 = x_0: a row depends on the rows before it alone, so a longer
-    sound still begins with the motion of a shorter one. The average lags by share / (1 - share) frames.
+    s_j = share * s_(j-1) + (1 - share) * x_j from s_0 = x_0: a row depends on the rows before it alone, so the
+    beginning does not depend on what follows. The average lags by share / (1 - share) frames.
 
     Args:
         motion: the whole of it, in order; it knows no windows.

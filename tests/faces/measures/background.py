@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,7 +55,7 @@ def stillness(actor: Actor) -> Stillness:
     """Mean absolute difference from the photo in its background, over the poses in which the head turns."""
     looked, photo = behind(actor.photo), actor.photo.astype(np.float64)
     if not looked.any():
-        return Stillness(0.0, "")
+        return Stillness(math.nan, "no background")
     frames = dict(zip(TURNS, actor.act(*(POSES[name] for name in TURNS)), strict=True))
     found = {name: float(np.abs(frame - photo)[looked].mean()) for name, frame in frames.items()}
     worst = max(found, key=lambda name: found[name])

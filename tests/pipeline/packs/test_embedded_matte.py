@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from pipeline.packs.embedded.authoring.anatomy import RIGID
-from pipeline.packs.embedded.authoring.matte import SEGMENTER
+from pipeline.packs.embedded.authoring.matte import FINE, SEGMENTER, _spread
 from pipeline.packs.embedded.authoring.writer import Graph
 from tests.faces.acting import FACES, POSES, SIZE, Actor, open_studio
 from tests.faces.measures.background import behind, coverage, stillness
@@ -23,6 +23,19 @@ TURNED = ["yaw -12", "yaw +12", "pitch -8", "pitch +8"]
 @pytest.fixture(scope="module")
 def kofi() -> Actor:
     return Actor.open(FACES / "kofi.jpg", open_studio())
+
+
+@pytest.mark.parametrize("shown", [np.s_[:200], np.s_[:, 400:], np.s_[10:30, 10:30]], ids=["above", "beside", "a spot"])
+def test_an_even_wall_is_even_behind_whoever_hides_it(shown: tuple[slice, ...] | slice) -> None:
+    g = Graph("wall")
+    wall, hidden = g.input("wall", [1, 3, SIZE, SIZE]), g.input("hidden", [1, 1, SIZE, SIZE])
+    g.output("filled", _spread(g, wall, 3, hidden, FINE), [1, 3, SIZE, SIZE])
+    covered = np.ones((1, 1, SIZE, SIZE), np.float32)
+    covered[0, 0][shown] = 0
+    colour = np.full((1, 3, SIZE, SIZE), 0.8, np.float32)
+    session = ort.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    (filled,) = session.run(None, {"wall": colour, "hidden": covered})
+    np.testing.assert_allclose(filled, colour, atol=0.01)
 
 
 def test_the_background_stands_still_while_the_head_turns(kofi: Actor) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 import pytest
+from PIL import Image
 
 from pipeline.packs.embedded.authoring.anatomy import (
     CHEEKS,
@@ -238,6 +239,16 @@ def test_the_tongue_is_as_light_in_a_narrow_mouth_as_in_a_wide_one(kofi: Actor) 
         tips.append(float(frame[y - 1 : y + 2, x - 4 : x + 5, 0].mean()))
     narrow, wide = tips
     assert 0.85 * wide < narrow < 1.15 * wide
+
+
+def test_the_tongue_is_no_hole_in_a_picture_without_colours(anna: Actor, tmp_path: Path) -> None:
+    with Image.open(FACES / "kofi.jpg") as opened:
+        opened.convert("L").save(tmp_path / "grey.png")
+    grey = Actor.open(tmp_path / "grey.png", anna.studio)
+    (keypoints,), (frame,) = grey.keypoints([POSES["th"]]), grey.act(POSES["th"])
+    points = in_pixels(keypoints)[:, :2]
+    x, y = (points[LOWER] * 0.65 + points[UPPER] * 0.35).astype(int)
+    assert frame[y - 1 : y + 2, x - 4 : x + 5].mean() > 70
 
 
 def test_a_turn_of_the_head_or_the_eyes_is_not_taken_for_the_tongue(anna: Actor) -> None:

@@ -318,26 +318,24 @@ def test_the_head_moves_slowly_within_its_range(minute: Motion) -> None:
 
 
 def test_windows_join_without_a_jump(minute: Motion) -> None:
-    speed = np.diff(minute.angles, axis=0)
-    turn = np.abs(np.diff(speed, axis=0))
-    inside = np.ones(len(turn), bool)
-    inside[np.concatenate([JOINTS - 2, JOINTS - 1])] = False
-    assert (turn[~inside].max(0) < 1.5 * turn[inside].max(0)).all()
-    steps = np.abs(np.diff(minute.expression, axis=0)).max(0)
-    at_joints = np.abs(np.diff(minute.expression, axis=0))[JOINTS - 1].max(0)
-    assert (at_joints <= steps).all()
+    turn = np.abs(np.diff(minute.angles, n=2, axis=0))
+    joint = np.zeros(len(turn), bool)
+    joint[np.concatenate([JOINTS + k for k in range(-2, 11)])] = True
+    assert (turn[joint].max(0) < 1.5 * turn[~joint].max(0)).all()
+    steps = np.abs(np.diff(minute.expression, axis=0))[: len(joint)]
+    assert steps[joint].max() < 1.2 * steps[~joint].max()
 
 
 def test_lips_do_not_tell_where_windows_join(speak, minute: Motion) -> None:  # type: ignore[no-untyped-def]
-    """The same sound later has its joints elsewhere."""
+    """The same sound later has its joints elsewhere. Without overlap the frames at joints were up to 0.09 apart."""
     late = speak(np.concatenate([silence(45 / 25), babble(64)]), seed=7)
     apart = np.abs(minute.expression - late.expression[45:])[:, LIPS].max(1)
-    assert np.mean([apart[JOINTS + k] for k in (-1, 0, 1)]) < 0.02
+    assert max(apart[JOINTS[:-1] + k].mean() for k in range(-1, 12)) < 0.06
 
 
 def test_a_vowel_held_over_a_joint_is_held(speak) -> None:  # type: ignore[no-untyped-def]
     jaw = speak(np.concatenate([silence(3), vowel(2, AH), silence(1)])).expression[:, unit("jawOpen")]
-    assert np.abs(np.diff(jaw[80:110])).max() < 0.03
+    assert np.abs(np.diff(jaw[80:120])).max() < 0.03
 
 
 @pytest.mark.parametrize("tune", range(3))

@@ -25,7 +25,7 @@ at most the third part of the opening."""
 
 
 def irises_as_colour(dense: Value) -> Value:
-    """Densified irises, which overshoot 0..1 at their edges by a fifth, as 0..255 in 255ths: 40 is nothing."""
+    """Densified irises, which overshoot 0..1 at their edges, as 0..255 in 255ths: -0.2 to 1.075, 40 is nothing."""
     return dense * (200 / 255) + 40 / 255
 
 

@@ -47,8 +47,8 @@ GRAIN = 1e-4
 UNSURE = (0.02, 0.2)
 """Coverage from which a place counts as the person's there, by and by."""
 
-LEVELS = 8
-"""Halvings over which colours spread behind the person; the last one is two pixels wide."""
+LEVELS = 9
+"""Halvings over which colours spread behind the person; the last one is a pixel: the mean of all that is shown."""
 
 FINE, COARSE = 1, 3
 """The finest level that is kept of colours, and of what tells how they vary: cells of 2 and of 8 pixels."""
@@ -164,7 +164,7 @@ def _spread(g: Graph, image: Value, channels: int, hidden: Value, finest: int) -
     colours = None
     for level in range(LEVELS, finest - 1, -1):
         here, weight = levels[level]
-        here = here / (weight + 1e-4)
+        here = here / (weight + 1e-7)
         if colours is not None:
             here = colours + (here - colours) * (weight * 2).clip(0, 1)
         colours = enlarged_to(here, channels, SIZE >> (level - 1 if level > finest else 0))

@@ -25,6 +25,9 @@ SEEN_FROM, FULL_AT = 0.05, 0.35
 """tongueOut at which the tip begins to show, and from which it is as broad and as clear as it gets."""
 
 
+GREY = 1e-5
+"""Weight of what is light in mouths without colours: little beside a red tongue's 1e-2."""
+
 FORWARD = 0.95
 """Share of the light on the tip that does not depend on the opening: it stands before the teeth, not behind them."""
 
@@ -76,10 +79,11 @@ def tongue_tip(g: Graph, out: Value, driving: Value, where: Value, cavity: Value
     def bell(value: Value) -> Value:
         return (-(value * value)).exp()
 
-    # Its tongue is what is red and light: teeth are light only, the throat is red only.
+    # Its tongue is what is red and light: teeth are light only, the throat is red only. Without colours, what is light.
     red = (cavity[:, 0:1] - cavity[:, 1:2]).clip(0, None) * (1 / 255)
-    floor = bell(across / 0.10) * bell(down / 0.2) * (red * red) * (red * red)
-    colour = (cavity * floor).sum(2, 3, keep=True) / (floor.sum(2, 3, keep=True) + 1e-6)
+    bright = cavity[:, 0:1] * (1 / 255)
+    floor = bell(across / 0.10) * bell(down / 0.2) * ((red * red) * (red * red) + bright * GREY)
+    colour = (cavity * floor).sum(2, 3, keep=True) / (floor.sum(2, 3, keep=True) + 1e-9)
 
     clear = g.smoothstep((out - SEEN_FROM) / (FULL_AT - SEEN_FROM))
     half = HALF_WIDTH * (clear * 0.3 + 0.7)

@@ -7,10 +7,11 @@
     g.save(path)
 
 The file is the same bit for bit on every machine: names are counted, nodes
-keep the order in which they were written, the versions are fixed, and equal
-constants are stored once, equal nodes written once. Constants must therefore not come from functions
-whose last bit depends on the machine (LAPACK, vectorised exp or sin): store
-such tables as data, or let the graph compute them.
+keep the order in which they were written, the versions are fixed, equal
+constants are stored once, and equal nodes written once. Constants must
+therefore not come from functions whose last bit depends on the machine
+(LAPACK, vectorised exp or sin): store such tables as data, or let the graph
+compute them.
 """
 
 from __future__ import annotations
