@@ -114,9 +114,9 @@ def _windows(samples: F32, count: int, spec: SpeechSpec) -> Iterator[F32]:
 
 
 def _faded(before: F32, after: F32) -> F32:
-    """[n, V] from the first to the second, step by step."""
-    share = np.arange(1, len(after) + 1, dtype=np.float32)[:, None] / (len(after) + 1)
-    return before + (after - before) * share
+    """[n, V] from the first to the second, slow at both ends so that nothing jerks: 3t^2 - 2t^3."""
+    t = np.arange(1, len(after) + 1, dtype=np.float32)[:, None] / np.float32(len(after) + 1)
+    return before + (after - before) * (t * t * (3 - 2 * t))
 
 
 def _denoiser(

@@ -169,9 +169,9 @@ def test_a_window_fades_into_the_next(spec: SpeechSpec) -> None:
     loud = Sound(np.ones(3 * WINDOW * FRAME, np.float32), RATE, 12.0)
     out = make_motion(loud, Encoder(), Denoiser(count), replace(spec, overlap_frames=4), layout(11), seed=0).scale
     np.testing.assert_array_equal(out[:96], 0)
-    np.testing.assert_allclose(out[96:100], [0.2, 0.4, 0.6, 0.8], atol=1e-6)
+    np.testing.assert_allclose(out[96:100], [0.104, 0.352, 0.648, 0.896], atol=1e-6)
     np.testing.assert_array_equal(out[100:192], 1)
-    np.testing.assert_allclose(out[192:196], [1.2, 1.4, 1.6, 1.8], atol=1e-6)
+    np.testing.assert_allclose(out[192:196], [1.104, 1.352, 1.648, 1.896], atol=1e-6)
 
 
 def test_a_window_that_overlaps_starts_from_the_end_of_what_it_does_not_share(spec: SpeechSpec) -> None:
