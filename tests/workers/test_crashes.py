@@ -113,6 +113,7 @@ def test_a_job_that_kills_its_worker_fails_and_the_others_are_done(fleet: TestFl
 def test_artifacts_are_deleted_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:
     """All but the inputs, again and again: they are made again from what they derive from."""
     fleet.empty()
+    fleet.start("beside", odd=True)  # sound and portrait may begin in either order, and both are held
     for stage in STAGES:
         fleet.hold(f"hold-{stage}")
     job = fleet.submit(voice)
