@@ -39,8 +39,15 @@ def check_output(path: Path) -> Path:
     """The place where the film (or its report) shall appear, before any work is begun.
 
     Raises:
-        OutputError: its folder does not exist or cannot be written, or it is a folder or a device itself.
+        OutputError: its folder does not exist or cannot be written, it is a folder or a device itself, or its name
+            is too long.
     """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror}); give another name") from None
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file, for instance {path / 'film.webm'}")
     if path.exists() and not path.is_file():
@@ -53,7 +60,7 @@ def check_output(path: Path) -> Path:
     return path
 
 
-def _check_inputs_stay(output: Path, *inputs: str | Path | BinaryIO) -> None:
+def check_inputs_stay(output: Path, *inputs: str | Path | BinaryIO) -> None:
     """Raises OutputError: the film would replace one of these files."""
     for source in inputs:
         if isinstance(source, str | Path) and output.exists() and Path(source).exists() and output.samefile(source):
@@ -104,7 +111,7 @@ def render(
     settings = settings or Settings()
     studio = studio or Studio(pack if isinstance(pack, Pack) else open_pack(pack), options or RuntimeOptions())
     output = check_output(Path(output))
-    _check_inputs_stay(output, portrait, audio)
+    check_inputs_stay(output, portrait, audio)
     studio.require_memory(settings.preset)  # that, or an unknown one, is told before any work
     report = Report.begin(studio.pack, settings, studio.options.thread_count)
 

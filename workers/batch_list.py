@@ -77,6 +77,11 @@ def read_list(path: Path) -> list[Row]:
         if row.output in lines:
             raise SettingsError(f"{path}:{row.line}: output {row.output} is that of line {lines[row.output]} too")
         lines[row.output] = row.line
+    inputs = {file.resolve() for row in rows for file in (row.portrait, row.audio)}
+    for row in rows:
+        if row.output.resolve() in inputs:
+            where = f"{path}:{row.line}: output {row.output}"
+            raise SettingsError(f"{where} is an input too, which the film would replace; give it another name")
     return rows
 
 

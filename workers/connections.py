@@ -51,15 +51,18 @@ class RedisServer:
     @classmethod
     def parse(cls, url: str, *, password: str | None = None, ca_file: str | None = None) -> RedisServer:
         """From an address. Raises SettingsError: not one, or the CA file is not there."""
+        if not url.lower().startswith(("redis://", "rediss://")):
+            raise SettingsError(_bad("it begins with neither redis:// nor rediss://"))
         try:
             parts = urlsplit(url)
             port, database = parts.port or 6379, int(parts.path.strip("/") or 0)
-        except ValueError as error:
-            raise SettingsError(_bad(f"{error}")) from None
-        if parts.scheme not in ("redis", "rediss") or not parts.hostname:
-            raise SettingsError(_bad(f"it begins with {parts.scheme or 'nothing'}:// and names no server we can use"))
+        except ValueError:  # which repeats what stands there: with a / in it, the end of a password
+            cure = "in a password, / ? # [ ] are written %2F %3F %23 %5B %5D"
+            raise SettingsError(_bad(f"its host, port or database is none ({cure})")) from None
+        if not parts.hostname:
+            raise SettingsError(_bad("it names no server"))
         if parts.query or parts.fragment:
-            raise SettingsError(_bad(f"?{parts.query} is not understood there"))
+            raise SettingsError(_bad("what follows its ? or # is not understood there"))
         tls = parts.scheme == "rediss"
         if tls and ca_file and not Path(ca_file).is_file():
             raise SettingsError(f"the CA file {ca_file} (TALKREEL_REDIS_CA) does not exist")
@@ -123,6 +126,9 @@ class RedisServer:
             hint = "check TALKREEL_REDIS_CA" if "certificate" in str(error).lower() else "is it running?"
             raise FleetUnreachableError(f"Redis at {self.shown} cannot be reached: {_line(error)}; {hint}") from None
         except redis.exceptions.ResponseError as error:
+            if "DB index" in str(error):
+                hint = f"give a database that it has, not {self.db}"
+                raise FleetUnreachableError(f"Redis at {self.shown} refuses us: {_line(error)}; {hint}") from None
             # Redis before 7 gives a script's lack of memory as an error of no class.
             if not isinstance(error, redis.exceptions.OutOfMemoryError) and "-OOM" not in str(error):
                 raise

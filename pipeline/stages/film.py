@@ -6,7 +6,6 @@ import contextlib
 import errno
 import heapq
 import os
-import secrets
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from av.video.stream import VideoStream
 
 from ..errors import FilmError, OutputError
 from ..values import Soundtrack
+from ..whole_file import part_of
 from .film_format import FilmFormat, encoder_options
 from .segments import Segment, film_errors, tag_video
 from .soundtrack import OPUS_RATE, opus_context
@@ -68,10 +68,10 @@ def write_film(
     interrupts the writing, nothing of it is left. Raises OutputError where the folder cannot be written to or has
     no more room, FilmError where muxing fails.
     """
-    if path.is_dir():  # said now, not after everything was rendered
-        raise OutputError(f"{path} cannot be written: it is a folder. Give the film a name in it.")
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    part = part_of(path)
     try:
+        if path.is_dir():  # said now, not after everything was rendered
+            raise OutputError(f"{path} cannot be written: it is a folder. Give the film a name in it.")
         part.open("xb").close()
     except OSError as error:
         raise OutputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ def name_of(source: Path | BinaryIO) -> str:
 
 
 def _read(path: Path) -> BinaryIO:
-    if path.is_dir():
+    if os.path.isdir(path):  # no error of a name that is too long
         raise PortraitError(f"{path} is a folder; name the picture file in it")
     try:
         return io.BytesIO(path.read_bytes())

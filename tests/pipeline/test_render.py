@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from pipeline import FirstFrameError, OutputError, PackError, RuntimeOptions, Settings, SoundError, open_pack, render
+from pipeline.render import check_output
 from pipeline.report import Report
 from pipeline.stages.film_format import exact_fps
 from pipeline.studio import Studio
@@ -319,6 +320,16 @@ def test_a_film_does_not_replace_its_input(
         with pytest.raises(OutputError, match="is an input too"):
             render(sample_portrait_path, audio, mine, CROP, studio=studio)
     assert mine.read_bytes() == short_voice.read_bytes()
+
+
+def test_a_name_may_be_as_long_as_the_file_system_lets_it(
+    sample_portrait_path: Path, short_voice: Path, studio: Studio, tmp_path: Path
+) -> None:
+    with pytest.raises(OutputError, match="File name too long"):
+        check_output(tmp_path / ("x" * 256))
+    long = tmp_path / ("é" * 125 + ".webm")
+    render(sample_portrait_path, short_voice, long, CROP, studio=studio)
+    assert list(tmp_path.iterdir()) == [long]
 
 
 def test_an_unknown_preset_is_told_before_any_work(tmp_path: Path, studio: Studio) -> None:

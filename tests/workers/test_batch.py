@@ -53,6 +53,7 @@ def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:
         ("portrait,audio,output,seed\np,a,o,x\n", "seed 'x' cannot be used"),
         ("portrait,audio,output,strength\np,a,o,9\n", r"list\.csv:2: strength 9.* is out of range"),
         ("portrait,audio,output\np,a,o\np,a,o\n", "is that of line 2 too"),
+        ("portrait,audio,output\np,a,o\nq,b,./p\n", r"list\.csv:3: output .*p is an input too"),
         ("portrait,audio,output\np,a,o,7\n", "more cells"),
         ("portrait,audio,output\n", "holds no jobs"),
         ('{"portrait": 1}\n', "portrait, audio, output missing"),

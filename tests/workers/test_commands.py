@@ -97,6 +97,8 @@ def test_errors_are_one_line(shell: Shell, voice: Path, tmp_path: Path) -> None:
         (["submit", PORTRAIT, voice, "--strength", "7"], "strength 7.0 is out of range"),
         (["submit", PORTRAIT, voice, "--deadline", "-1"], "deadline -1.0 is out of range"),
         (["submit", PORTRAIT, voice, "--wait", "-o", tmp_path / "no" / "film.webm"], "there is no folder"),
+        (["submit", PORTRAIT, voice, "--wait", "-o", voice], "is an input too"),
+        (["submit", PORTRAIT, voice, "-o", tmp_path / "film.webm"], "--output is written only with --wait"),
         (["fetch", "nothing", "-o", tmp_path / "film.webm"], "there is no job nothing"),
     ):
         code, out, err = shell(*words)

@@ -43,6 +43,8 @@ def test_an_address_is_read_and_written(url: str, address: Address) -> None:
         "redis://",
         "redis://:secret@cache:port",
         "redis://:secret@cache/one",
+        "redis://:is/secret@cache",
+        "redis://:hidden@cache/0#secret",
         "redis://:secret@cache/0?ssl_cert_reqs=none",
         "redis://:secret@cache:99999",
     ],
@@ -184,6 +186,12 @@ def test_tls_where_the_server_has_none_and_the_other_way(redis_server: RedisServ
     ca_file = tls_redis.address.ca_file
     assert "cannot be reached" in refusal(replace(redis_server.address, tls=True, ca_file=ca_file))
     assert "cannot be reached" in refusal(replace(tls_redis.address, tls=False, ca_file=None))
+
+
+def test_a_database_that_the_server_has_not(redis_server: RedisServer) -> None:
+    assert "refuses us: DB index is out of range; give a database that it has, not 99" in refusal(
+        replace(redis_server.address, db=99)
+    )
 
 
 def test_nobody_there() -> None:

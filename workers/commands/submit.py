@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from pipeline.cli.render import add_deadline, add_settings, read_settings
+from pipeline.errors import SettingsError
 from pipeline.packs.store import DEFAULT_PACK
-from pipeline.render import check_output
+from pipeline.render import check_inputs_stay, check_output
 
 from ..config import PRIORITIES
 from .common import add_fleet, connected, show
@@ -33,7 +34,10 @@ class SubmitCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         if args.output:
+            if not args.wait:
+                raise SettingsError("--output is written only with --wait; add that, or take the film later with fetch")
             check_output(args.output)
+            check_inputs_stay(args.output, args.portrait, args.audio)
         job = connected(args).submit(
             args.portrait,
             args.audio,

@@ -175,6 +175,7 @@ def test_empty_missing_and_folder(tmp_path: Path) -> None:
     gone = tmp_path / "gone.png"
     assert refused(gone) == f"{gone} does not exist; check the path of the portrait"
     assert refused(tmp_path) == f"{tmp_path} is a folder; name the picture file in it"
+    assert "cannot be read (File name too long)" in refused(tmp_path / ("x" * 300))
 
 
 @pytest.mark.parametrize(("width", "height"), [(10_001, 10_000), (12_000, 15_000), (50_000, 60_000)])
