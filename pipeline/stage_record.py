@@ -39,12 +39,6 @@ class StageRecord:
     predicted_memory: int | None = None
     peak_memory: int = 0
 
-    @property
-    def steady_seconds(self) -> float | None:
-        """Seconds a run once its sessions are warm; None before there was such a run."""
-        steady = self.runs - self.first_runs
-        return (self.seconds - self.first_seconds) / steady if steady > 0 else None
-
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> StageRecord:
         """The record that `asdict` made this of."""

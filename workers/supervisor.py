@@ -49,6 +49,7 @@ class Messages:
         self._delivered: dict[str, float] | None = None
 
     def next_round(self) -> None:
+        """Forget what the broker said, so that it is asked again."""
         self._waiting.clear()
         self._delivered = None
 

@@ -69,6 +69,7 @@ def warm_up(**_: Any) -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def start_supervisor(sender: Any, **_: Any) -> None:
+    """Once the worker takes tasks, it looks after the fleet's jobs, too."""
     fleet, processes = Fleet(Connections.read(), app), int(os.environ.get("TALKREEL_PROCESSES", "1"))
     supervisor = Supervisor(fleet, lambda: fleet.paces.show(sender.hostname, served_queues(), processes))
     supervisor.start()

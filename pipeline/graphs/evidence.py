@@ -33,6 +33,7 @@ class GraphFile:
 
     @classmethod
     def read(cls, path: Path) -> GraphFile:
+        """Of a file, read once for its hash."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return cls(path.name, path.stat().st_size, digest)

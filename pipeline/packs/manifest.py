@@ -103,12 +103,14 @@ class Manifest:
     root: Section
 
     def model(self, name: str) -> ModelSpec:
+        """Raises PackError: there is none of that name."""
         try:
             return self.models[name]
         except KeyError:
             raise PackError(f"pack {self.name} has no model {name!r}; choose another pack") from None
 
     def preset(self, name: str) -> Preset:
+        """Raises PackError, which names those that there are."""
         try:
             return self.presets[name]
         except KeyError:

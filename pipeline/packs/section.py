@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 
 class Section:
-    """One JSON object of the manifest, read field by field; errors name the path of the field."""
+    """One JSON object of the manifest, read field by field.
+
+    Every reader raises PackError, which names the field's path, where the field is missing or of the wrong kind.
+    """
 
     def __init__(self, data: Any, path: str) -> None:
         if not isinstance(data, dict):
@@ -21,6 +24,7 @@ class Section:
         self.path = path
 
     def fail(self, name: str, wanted: str) -> PackError:
+        """The error to raise about a field: what it must be."""
         return PackError(f"{self.path}.{name} must be {wanted}; the pack's manifest is damaged or of another format")
 
     def __contains__(self, name: str) -> bool:
@@ -41,6 +45,7 @@ class Section:
         return value
 
     def size(self, name: str) -> int:
+        """A whole number above 0."""
         value = self.integer(name)
         if value <= 0:
             raise self.fail(name, "a whole number above 0")
@@ -72,9 +77,11 @@ class Section:
         return Section(self.data.get(name), f"{self.path}.{name}")
 
     def optional(self, name: str) -> Section | None:
+        """The section of that name; None where there is none."""
         return self.section(name) if name in self else None
 
     def sections(self, name: str) -> dict[str, Section]:
+        """All sections of a section, by their names."""
         inner = self.section(name)
         return {key: Section(value, f"{inner.path}.{key}") for key, value in inner.data.items()}
 
@@ -94,6 +101,7 @@ class Section:
         return kind(**values)
 
     def choice(self, name: str, *allowed: str) -> str:
+        """A text that is one of those allowed."""
         value = self.text(name)
         if value not in allowed:
             raise self.fail(name, "one of " + ", ".join(allowed))

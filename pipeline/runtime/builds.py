@@ -36,6 +36,7 @@ def installed_builds() -> list[Build]:
 
 
 def names_of(builds: Sequence[Build]) -> str:
+    """The builds with their versions, for messages."""
     return ", ".join(map(str, builds))
 
 

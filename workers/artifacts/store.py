@@ -92,16 +92,19 @@ class ArtifactStore(ABC):
 
 
 def kind_of(key: str) -> str:
+    """What stands before the colon of a key."""
     return key.partition(":")[0]
 
 
 def checked_key(key: str) -> str:
+    """The key. Raises ValueError: it is none."""
     if not _KEY.fullmatch(key):
         raise ValueError(f"artifact key {key!r} is not kind:name")
     return key
 
 
 def checked_job(job: str) -> str:
+    """The job's id. Raises ValueError: it is none."""
     if not _JOB.fullmatch(job):
         raise ValueError(f"job id {job!r} is not 1 to 100 letters, digits, dots, dashes or underscores")
     return job

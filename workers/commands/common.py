@@ -16,6 +16,7 @@ def add_fleet(parser: argparse.ArgumentParser) -> None:
 
 
 def connected(args: argparse.Namespace) -> Client:
+    """The fleet at `--url`. Raises SettingsError: that is no address."""
     return Client(args.url)
 
 

@@ -16,11 +16,8 @@ from .rank import Walk
 DEPTH_BATCH: Groups = ((0, 2), (1,), (3,), (4,))
 """[N·D, C, H, W]: each slice a picture of its own."""
 
-DEPTH_INNER: Groups = ((0, 2), (1,), (3, 4))
-"""[N·D, C, H·W], the same data as `DEPTH_BATCH`."""
-
 DEPTH_ALONE: Groups = ((0,), (2,), (1,), (3, 4))
-"""[N, D, C, H·W], the same data again, with the depth an axis that can be cut and padded."""
+"""[N, D, C, H·W], the same data as `DEPTH_BATCH`, with the depth an axis that can be cut and padded."""
 
 DEPTH_SPATIAL: Groups = ((0, 1), (), (2,), (3, 4))
 """[N·C, 1, D, H·W]: depth as the height of a picture."""

@@ -116,11 +116,6 @@ WREATH = Hair(
 RECEDING = Hair(
     "scalp", 13000, {"length": 0.5, "comb": "back", "steps": 6, "lift": 0.2, "layer": 0.1, "radius": 0.003}, raised=0.12
 )
-BEARD = Hair(
-    "beard",
-    9000,
-    {"length": 0.22, "comb": "beard", "steps": 5, "lift": 0.35, "layer": 0.1, "radius": 0.0034, "curl": 0.3},
-)
 FULL_BEARD = Hair(
     "beard",
     10000,
@@ -150,7 +145,6 @@ MOUSTACHE = Hair(
     lip_only=True,
 )
 
-STUDIO = (Light(-35, 25, 900), Light(50, 5, 260, size=12), Light(160, 35, 300))
 WINDOW = (Light(-70, 12, 1000, (0.88, 0.94, 1.0), size=11), Light(60, 0, 110, size=14))
 SIDE = (Light(-88, 10, 1250, (1.0, 0.93, 0.85), size=4), Light(140, 30, 300))
 EVENING = (Light(40, 15, 260, (1.0, 0.70, 0.42), size=3), Light(-120, 30, 120, (0.5, 0.65, 1.0)))

@@ -342,11 +342,6 @@ def test_lips_do_not_tell_where_windows_join(speak, minute: Motion) -> None:  # 
     assert max(apart[JOINTS[:-1] + k].mean() for k in range(-1, 12)) < 0.06
 
 
-def test_a_vowel_held_over_a_joint_is_held(speak) -> None:  # type: ignore[no-untyped-def]
-    jaw = speak(np.concatenate([silence(3), vowel(2, AH), silence(1)])).expression[:, unit("jawOpen")]
-    assert np.abs(np.diff(jaw[80:120])).max() < 0.03
-
-
 @pytest.mark.parametrize("tune", range(3))
 def test_music_leaves_the_mouth_closed(speak, tune: int) -> None:  # type: ignore[no-untyped-def]
     expression = speak(music(np.random.default_rng(100 + tune))[: 8 * RATE]).expression

@@ -76,10 +76,12 @@ class Eye:
 
     @property
     def upper_edge(self) -> list[int]:
+        """The upper lid with both corners."""
         return [self.corners[0], *self.upper, self.corners[1]]
 
     @property
     def lower_edge(self) -> list[int]:
+        """The lower lid with both corners."""
         return [self.corners[0], *self.lower, self.corners[1]]
 
 

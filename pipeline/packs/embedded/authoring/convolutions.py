@@ -8,7 +8,8 @@ from .writer import Value
 
 
 def silu(x: Value) -> Value:
-    return x * x._op("Sigmoid")
+    """x * sigmoid(x) (Elfwing et al., 2018)."""
+    return x * x.op("Sigmoid")
 
 
 def residual_blocks(x: Value, weights: Weights, stack: Stack, condition: Value | None = None) -> Value:
@@ -24,5 +25,5 @@ def residual_blocks(x: Value, weights: Weights, stack: Stack, condition: Value |
             y = y * (1 + change[:, : stack.width]) + change[:, stack.width :]
         deep = silu(weights.conv(y, f"{name}.deep", dilation=dilation, groups=stack.groups))
         wide = weights.conv(deep, f"{name}.wide")
-        x = x + wide[:, : stack.width] * wide[:, stack.width :]._op("Sigmoid")
+        x = x + wide[:, : stack.width] * wide[:, stack.width :].op("Sigmoid")
     return x

@@ -27,10 +27,12 @@ DARKEST = np.array([0.54, 0.45, 0.42], np.float32).reshape(1, 3, 1, 1)
 
 
 def as_texture(distance: Value) -> Value:
+    """0..1 of a distance in pixels of 512, cut at REACH."""
     return (distance * (0.5 / REACH) + 0.5).clip(0, 1)
 
 
 def as_distance(texture: Value) -> Value:
+    """Pixels of 512 of what `as_texture` made."""
     return (texture - 0.5) * (2 * REACH)
 
 

@@ -72,6 +72,7 @@ class Eyeball:
         return edges[0, 0], edges[0, 1]
 
     def at(self, u: Value, v: Value) -> Value:
+        """The photo's colours at places of the eye's frame, as `sample` gives them."""
         return sample(self.g, self.image, *self.region.frame.pixel(u, v))
 
     def _fitted(self, u: Value, v: Value, radius: Value) -> tuple[Value, Value, Value]:

@@ -40,6 +40,6 @@ def eyes(g: Graph, blink_drive: Value, gaze_x: Value, gaze_y: Value) -> Value:
 
 def leaps(drive: Value) -> Value:
     """Whole numbers that the drive is nearest to, changing over the last fifth of the way."""
-    whole = drive._op("Round")
+    whole = drive.op("Round")
     off = drive - whole
     return whole + off.sign() * (off.abs() - 0.4).clip(0, None) * 5

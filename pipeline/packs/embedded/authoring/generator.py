@@ -58,6 +58,7 @@ class Generator:
         self.driving = self.g.input("kp_driving", [1, POINTS, 3])
 
     def build(self) -> Graph:
+        """The whole graph; once for each Generator."""
         g = self.g
         source = self.source[0][:, 0:2]
         reached = source + (self.driving[0][:, 0:2] - source).clip(-REACH, REACH)

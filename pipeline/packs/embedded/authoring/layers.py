@@ -45,10 +45,12 @@ class SkinLayers:
 
 
 def crop(image: Value, window: Window) -> Value:
+    """[1, c, h, w] what of an image [1, c, 512, 512] lies in a window."""
     return image[:, :, window.top : window.bottom, window.left : window.right]
 
 
 def skin_layers(g: Graph, image: Value, mouth: MouthRegion) -> SkinLayers:
+    """Both layers of a photo [1, 3, 512, 512]."""
     x, y = g.constant(MOUTH.columns()), g.constant(MOUTH.rows())
     u, v = mouth.frame.local(x, y)
     upper, lower = mouth.upper_edge(u), mouth.lower_edge(u)

@@ -65,7 +65,7 @@ PROCESSES = (
 
 def life(g: Graph, noisy: Value, features: Value, previous: Value, step: Value) -> dict[int, Value]:
     """The clean columns of the life, the previous frames before them: [2, 110, 1] each."""
-    kept = g.constant(cosine_schedule()[:, 1])._op("Gather", step).reshape(2, 1, 1)
+    kept = g.constant(cosine_schedule()[:, 1]).op("Gather", step).reshape(2, 1, 1)
     before, seen = previous.take(LIFE_COLUMNS, axis=2), noisy.take(LIFE_COLUMNS, axis=2)
     with np.load(TABLES) as tables:
         mean = _joined([_posterior(g, tables, process, seen, before, kept) for process in PROCESSES])

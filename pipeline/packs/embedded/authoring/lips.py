@@ -55,11 +55,11 @@ def lips(g: Graph, features: Value) -> Value:
     x = residual_blocks(weights.conv(features.transpose(0, 2, 1), "first"), weights, LIPS)
     logits = weights.conv(x, "last").transpose(0, 2, 1)
     resting = _of(SILENCE, RELUCTANCE) + _of(CLOSED, NEVER)
-    shares = (logits[:, :, : len(CLASSES)] * SHARPNESS - resting)._op("Softmax", axis=2)
+    shares = (logits[:, :, : len(CLASSES)] * SHARPNESS - resting).op("Softmax", axis=2)
     shares = (shares - FAINT).clip(0, None)
     shares = shares / shares.sum(2, keep=True)
     begin, end = SHUT_BETWEEN
-    shut = ((logits[:, :, len(CLASSES) :]._op("Sigmoid") - begin) * (1 / (end - begin))).clip(0, 1)
+    shut = ((logits[:, :, len(CLASSES) :].op("Sigmoid") - begin) * (1 / (end - begin))).clip(0, 1)
     effort = features[:, :, LOUDNESS : LOUDNESS + 1] * EFFORT[1] + EFFORT[0]
     heard = features[:, :, HEARD : HEARD + 1]
     width = np.array([name.startswith(WIDTH) for name in UNITS], np.float32)

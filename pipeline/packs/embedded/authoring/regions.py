@@ -28,6 +28,7 @@ class Frame:
         self.x, self.y = origin[0], origin[1]
 
     def local(self, x: Operand, y: Operand) -> tuple[Value, Value]:
+        """u and v of pixels."""
         dx, dy = x - self.x, y - self.y
         return dx * self.cos + dy * self.sin, dy * self.cos - dx * self.sin
 
@@ -36,6 +37,7 @@ class Frame:
         return self.local(points[:, 0], points[:, 1])
 
     def pixel(self, u: Value, v: Value) -> tuple[Value, Value]:
+        """x and y of places in the frame."""
         return u * self.cos - v * self.sin + self.x, u * self.sin + v * self.cos + self.y
 
 
@@ -79,9 +81,11 @@ class MouthRegion:
         return ellipse(self.g, u, v, self.width * 0.71, self.to_nose * up, self.down)
 
     def upper_edge(self, u: Value) -> Value:
+        """v of the upper lip's inner edge at u, pixels; `lower_edge` is that of the lower one."""
         return polyline(self.g, *self.upper, len(UPPER_EDGE), u)
 
     def lower_edge(self, u: Value) -> Value:
+        """See `upper_edge`."""
         return polyline(self.g, *self.lower, len(LOWER_EDGE), u)
 
 
@@ -98,15 +102,19 @@ class EyeRegion:
         self._count = len(eye.upper_edge)
 
     def zone(self, x: Operand, y: Operand) -> Value:
+        """Ellipse about the eye, 0 half-way between its corners, 1 at the border."""
         u, v = self.frame.local(x, y)
         return ellipse(self.g, u, v, self.width * 0.72, self.width * 0.62, self.width * 0.55)
 
     def upper_edge(self, u: Value) -> Value:
+        """v of the upper lid's edge at u, pixels; `lower_edge` is that of the lower one."""
         return polyline(self.g, *self.upper, self._count, u)
 
     def lower_edge(self, u: Value) -> Value:
+        """See `upper_edge`."""
         return polyline(self.g, *self.lower, self._count, u)
 
 
 def eye_regions(g: Graph, points: Value) -> list[EyeRegion]:
+    """The right eye (left in the picture), then the left one; `points` [478, 3], pixels."""
     return [EyeRegion(g, points, eye) for eye in EYES]

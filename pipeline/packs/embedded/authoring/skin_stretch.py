@@ -44,7 +44,8 @@ def stretched(unit: Floats, lips: Mapping[int, Move], evenness: float) -> Floats
 
     The membrane has least energy (each point is the weighted mean of its neighbours): of its motion, with an `evenness`
     of 1, or of what it moves otherwise than in the unit, with 0, so that the unit's own folds stay. Skin that is
-    pressed together more in one place than around it is the first to turn over in a face whose chin is short.
+    pressed together more in one place than around it is the first to turn over in a face whose chin is short. Points of
+    FACE_OUTLINE keep their own x.
 
     In plain floats, one after the other, so that the last bit is the same on every machine.
     """

@@ -55,12 +55,12 @@ def speech_encoder() -> Graph:
     x = residual_blocks(x, weights, ENCODER)
     speech = speechlike(g, power)
     silent = np.eye(len(CLASSES), 1, -SILENCE, dtype=np.float32)[None]
-    shares = weights.conv(x, "classes")._op("Softmax", axis=1) * speech + silent * (1 - speech)
+    shares = weights.conv(x, "classes").op("Softmax", axis=1) * speech + silent * (1 - speech)
     others = weights.conv(x, "others", stride=2, pad=False)
     heard = np.ones((1, 1, FRAMES), np.float32)
     features = g.concat(
-        [shares[:, :, 0::2], shares[:, :, 1::2], others[:, 0:1]._op("Sigmoid") * speech, others[:, 1:2]._op("Tanh"),
-         g.constant(heard), others[:, 2:]._op("Tanh") * speech],
+        [shares[:, :, 0::2], shares[:, :, 1::2], others[:, 0:1].op("Sigmoid") * speech, others[:, 1:2].op("Tanh"),
+         g.constant(heard), others[:, 2:].op("Tanh") * speech],
         axis=1,
     )  # fmt: skip
     g.output("audio_features", features.transpose(0, 2, 1), [1, FRAMES, AUDIO_SIZE])
@@ -81,7 +81,7 @@ def _power_spectrum(g: Graph, audio: Value) -> Value:
     period = np.array(PERIOD, np.int64)
     wave = g.constant(cosine)
     kernels = [
-        wave._op("Gather", g.op("Mod", phase + np.array(shift, np.int64), period)) * hann
+        wave.op("Gather", g.op("Mod", phase + np.array(shift, np.int64), period)) * hann
         for shift in (0, 3 * PERIOD // 4)  # cosine; cos(x - 90 degrees) = sine
     ]
     weight = g.concat(kernels, axis=0).unsqueeze(1)  # [514, 1, 400]

@@ -33,7 +33,10 @@ Operand = Union["Value", float, int, Sequence[Any], np.ndarray]
 
 
 class Value:
-    """One tensor of a graph under construction. Arithmetic writes nodes."""
+    """One tensor of a graph under construction. Arithmetic writes nodes.
+
+    Methods named as numpy's do what those do; axes and shapes are given one by one.
+    """
 
     __array_priority__ = 1000  # numpy must hand `array * value` to us
 
@@ -41,50 +44,51 @@ class Value:
         self.graph = graph
         self.name = name
 
-    def _op(self, kind: str, *others: Operand, **attributes: Any) -> Value:
+    def op(self, kind: str, *others: Operand, **attributes: Any) -> Value:
+        """A node with this as its first input; its only output."""
         return self.graph.op(kind, self, *others, **attributes)
 
     def __add__(self, other: Operand) -> Value:
-        return self._op("Add", other)
+        return self.op("Add", other)
 
     def __radd__(self, other: Operand) -> Value:
         return self.graph.op("Add", other, self)
 
     def __sub__(self, other: Operand) -> Value:
-        return self._op("Sub", other)
+        return self.op("Sub", other)
 
     def __rsub__(self, other: Operand) -> Value:
         return self.graph.op("Sub", other, self)
 
     def __mul__(self, other: Operand) -> Value:
-        return self._op("Mul", other)
+        return self.op("Mul", other)
 
     def __rmul__(self, other: Operand) -> Value:
         return self.graph.op("Mul", other, self)
 
     def __truediv__(self, other: Operand) -> Value:
-        return self._op("Div", other)
+        return self.op("Div", other)
 
     def __rtruediv__(self, other: Operand) -> Value:
         return self.graph.op("Div", other, self)
 
     def __matmul__(self, other: Operand) -> Value:
-        return self._op("MatMul", other)
+        return self.op("MatMul", other)
 
     def __rmatmul__(self, other: Operand) -> Value:
         return self.graph.op("MatMul", other, self)
 
     def __pow__(self, other: Operand) -> Value:
-        return self._op("Pow", other)
+        return self.op("Pow", other)
 
     def __neg__(self) -> Value:
-        return self._op("Neg")
+        return self.op("Neg")
 
     def __lt__(self, other: Operand) -> Value:
-        return self._op("Less", other)
+        return self.op("Less", other)
 
     def __gt__(self, other: Operand) -> Value:
-        return self._op("Greater", other)
+        return self.op("Greater", other)
 
     def __getitem__(self, key: Any) -> Value:
         """Basic slicing with a step of 1 or more; integers drop their axis; `None` is not supported."""
@@ -104,28 +108,28 @@ class Value:
                 axes.append(axis)
         value = self
         if axes:
-            value = value._op("Slice", *(np.array(a, np.int64) for a in (starts, ends, axes, steps)))
+            value = value.op("Slice", *(np.array(a, np.int64) for a in (starts, ends, axes, steps)))
         if drop:
-            value = value._op("Squeeze", np.array(drop, np.int64))
+            value = value.op("Squeeze", np.array(drop, np.int64))
         return value
 
     def take(self, indices: Sequence[int], axis: int = 0) -> Value:
-        return self._op("Gather", np.array(indices, np.int64), axis=axis)
+        return self.op("Gather", np.array(indices, np.int64), axis=axis)
 
     def reshape(self, *shape: int) -> Value:
-        return self._op("Reshape", np.array(shape, np.int64))
+        return self.op("Reshape", np.array(shape, np.int64))
 
     def transpose(self, *axes: int) -> Value:
-        return self._op("Transpose", perm=list(axes))
+        return self.op("Transpose", perm=list(axes))
 
     def unsqueeze(self, *axes: int) -> Value:
-        return self._op("Unsqueeze", np.array(axes, np.int64))
+        return self.op("Unsqueeze", np.array(axes, np.int64))
 
     def expand(self, *shape: int) -> Value:
-        return self._op("Expand", np.array(shape, np.int64))
+        return self.op("Expand", np.array(shape, np.int64))
 
     def _reduce(self, kind: str, axes: Sequence[int], keep: bool) -> Value:
-        return self._op(kind, np.array(axes, np.int64), keepdims=int(keep))
+        return self.op(kind, np.array(axes, np.int64), keepdims=int(keep))
 
     def sum(self, *axes: int, keep: bool = False) -> Value:
         return self._reduce("ReduceSum", axes, keep)
@@ -143,22 +147,22 @@ class Value:
         return self.graph.op("Clip", self, "" if low is None else low, "" if high is None else high)
 
     def sqrt(self) -> Value:
-        return self._op("Sqrt")
+        return self.op("Sqrt")
 
     def exp(self) -> Value:
-        return self._op("Exp")
+        return self.op("Exp")
 
     def log(self) -> Value:
-        return self._op("Log")
+        return self.op("Log")
 
     def abs(self) -> Value:
-        return self._op("Abs")
+        return self.op("Abs")
 
     def sign(self) -> Value:
-        return self._op("Sign")
+        return self.op("Sign")
 
     def cast(self, dtype: int = TensorProto.FLOAT) -> Value:
-        return self._op("Cast", to=dtype)
+        return self.op("Cast", to=dtype)
 
 
 class Graph:
@@ -174,10 +178,12 @@ class Graph:
         self._outputs: list[onnx.ValueInfoProto] = []
 
     def input(self, name: str, shape: Sequence[int | str], dtype: int = TensorProto.FLOAT) -> Value:
+        """One more input of the graph; a text in its shape names a dimension."""
         self._inputs.append(helper.make_tensor_value_info(name, dtype, list(shape)))
         return Value(self, name)
 
     def output(self, name: str, value: Value, shape: Sequence[int | str], dtype: int = TensorProto.FLOAT) -> None:
+        """One more output of the graph, of that name, shape and type."""
         self._nodes.append(helper.make_node("Identity", [value.name], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, dtype, list(shape)))
 
@@ -218,6 +224,7 @@ class Graph:
         return [Value(self, name) for name in self._made[same]]
 
     def op(self, kind: str, *operands: Operand | str, **attributes: Any) -> Value:
+        """`ops` of a node with one output."""
         return self.ops(kind, *operands, **attributes)[0]
 
     def concat(self, values: Sequence[Operand], axis: int) -> Value:
@@ -253,6 +260,7 @@ class Graph:
         return t * t * (3 - 2 * t)
 
     def model(self) -> onnx.ModelProto:
+        """The graph as a checked model."""
         graph = helper.make_graph(self._nodes, self.name, self._inputs, self._outputs, self._initializers)
         model = helper.make_model(
             graph,
@@ -265,4 +273,5 @@ class Graph:
         return model
 
     def save(self, path: Path) -> None:
+        """Write `model` to a file, the same bytes on every machine."""
         path.write_bytes(self.model().SerializeToString(deterministic=True))

@@ -56,6 +56,7 @@ def bells(impulses: Tensor, seconds: float, delay: float = 0.0) -> Tensor:
 
 
 def smooth(values: Tensor, seconds: float) -> Tensor:
+    """[B, N] -> the mean around each, weighted by a bell of that many seconds (its standard deviation)."""
     return bells(values, seconds) / bells(torch.ones_like(values), seconds)
 
 
