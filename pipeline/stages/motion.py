@@ -1,6 +1,6 @@
 """Stage 3: from the sound to the motion, window by window (contracts.md §3).
 
-Sound is cut into windows of 4 s. The encoder turns a window into audio features, the diffusion sampler
+Sound is cut into windows of the pack's length. The encoder turns a window into audio features, the diffusion sampler
 asks the denoiser for the motion; each window starts from the last frames of the one before. Where the pack
 asks for it, windows overlap and fade into each other: the models hear too little of a sound at the edge of a
 window. Models, sizes and constants come from the pack.

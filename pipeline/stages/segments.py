@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,28 +45,6 @@ class Segment:
         ends = np.cumsum(self.sizes)
         for end, size, pts, key in zip(ends, self.sizes, self.pts, self.keys, strict=True):
             yield self.data[end - size : end], int(pts), bool(key)
-
-    def to_bytes(self) -> bytes:
-        """An .npz file; equal segments give equal bytes."""
-        buffer = io.BytesIO()
-        np.savez(buffer, data=self.data, sizes=self.sizes, pts=self.pts, keys=self.keys)
-        return buffer.getvalue()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Segment:
-        """Raises FilmError where these are not the bytes of a whole segment (its checksums included)."""
-        try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-                segment = cls(arrays["data"], arrays["sizes"], arrays["pts"], arrays["keys"])
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise FilmError(f"a stored segment is damaged ({error}); encode it again") from error
-        if not (
-            len(segment.sizes) == len(segment.pts) == len(segment.keys) > 0
-            and int(segment.sizes.sum()) == len(segment.data)
-            and segment.keys[0]
-        ):
-            raise FilmError("a stored segment is damaged (its parts do not fit); encode it again")
-        return segment
 
 
 @contextmanager

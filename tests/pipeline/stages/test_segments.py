@@ -149,32 +149,6 @@ def test_quality_is_high_and_joins_do_not_show(pictures: list[U8]) -> None:
     assert np.abs(before - after).mean() < 1
 
 
-def test_stored_and_loaded(pictures: list[U8]) -> None:
-    segment = encode_segment(pictures[:5], FORMAT)
-    stored = segment.to_bytes()
-    assert_same(Segment.from_bytes(stored), segment)
-    assert Segment.from_bytes(stored).to_bytes() == stored
-
-
-@pytest.mark.parametrize("change", ["cut", "flip", "other", "empty"])
-def test_a_damaged_segment_is_refused(change: str, pictures: list[U8]) -> None:
-    stored = encode_segment(pictures[:5], FORMAT).to_bytes()
-    damaged = {
-        "cut": stored[: len(stored) // 2],
-        "flip": stored[:400] + bytes([stored[400] ^ 255]) + stored[401:],
-        "other": b"not a segment",
-        "empty": b"",
-    }[change]
-    with pytest.raises(FilmError, match="damaged"):
-        Segment.from_bytes(damaged)
-
-
-def test_parts_that_do_not_fit_are_refused(pictures: list[U8]) -> None:
-    segment = encode_segment(pictures[:5], FORMAT)
-    with pytest.raises(FilmError, match="parts do not fit"):
-        Segment.from_bytes(Segment(segment.data[:-1], segment.sizes, segment.pts, segment.keys).to_bytes())
-
-
 @pytest.mark.parametrize(
     ("frames", "message"),
     [
