@@ -59,7 +59,8 @@ class Broker:
         with self.server.errors():
             found = self.redis.hgetall(UNACKED)
         messages = ((tag.decode(), json.loads(text)[0]["headers"]) for tag, text in found.items())
-        return [Delivered(h["id"], tag) for tag, h in messages if str(h.get("task", "")).startswith("talkreel.")]
+        ours = ((tag, h) for tag, h in messages if str(h.get("task", "")).startswith("talkreel."))
+        return [Delivered(h["id"], tag) for tag, h in ours if h["id"].count(".") >= 2]  # others sent a task by hand
 
     def discard(self, messages: list[Delivered]) -> None:
         """Forget delivered messages, as if they had been acknowledged."""

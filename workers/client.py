@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from .app import create_app
 from .broker import Broker
 from .config import PRIORITIES
 from .connections import Connections
+from .errors import FleetUnreachableError
 from .fleet import JOB_LIFETIME, Fleet
 from .followed_job import Event, Job
 from .inputs import Source, named, read_input
@@ -87,7 +89,8 @@ class Client:
         self.fleet.store.put(order.portrait, picture, job=job, lifetime=JOB_LIFETIME)
         self.fleet.store.put(order.audio, sound, job=job, lifetime=JOB_LIFETIME)
         self.fleet.jobs.create(order)
-        self.fleet.advance(job)
+        with suppress(FleetUnreachableError):  # the job is on the fleet: its supervisor sends what was not
+            self.fleet.advance(job)
         return Job(self.fleet, job)
 
     def job(self, job: str) -> Job:

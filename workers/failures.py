@@ -21,6 +21,7 @@ from .errors import (
     WorkerStoppedError,
 )
 from .fleet import Fleet
+from .job_view import StepState
 from .work import ArtifactsMissingError, NotReadyError, WaitingError
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 MOST_FAULTS = 3
 """Tries of a step whose model failed; a device's fault may pass, a broken model's does not."""
 
-MOST_SENDS = 20
+MOST_LACKS = 20
 """Tries of a step that Redis stands in the way of (unreachable, or full)."""
 
 WAITING_PAUSE = 1.0
@@ -78,17 +79,20 @@ def settle_failure(fleet: Fleet, job: str, step: str, owner: str, error: Excepti
     if isinstance(error, SoftTimeLimitExceeded):
         fleet.end(job, "failed", JobFailedError(job, step, "it took longer than a task may"))
         return "failed: too long"
-    state = fleet.jobs.view(job).steps.get(step)
-    if isinstance(error, TooLittleMemoryError) and state is not None and state.sends < MOST_REFUSALS:
+    try:
+        state = fleet.jobs.view(job).steps.get(step) or StepState("")
+    except JobNotFoundError:
+        return "ended"
+    if isinstance(error, TooLittleMemoryError) and state.lacks + 1 < MOST_REFUSALS:
         log.warning("job %s: %s is handed back: %s", job, step, error)
-        fleet.jobs.hand_back(job, step, owner, str(error), pause=2 * MISMATCH_PAUSE, uncounted=True)
+        fleet.jobs.hand_back(job, step, owner, str(error), pause=2 * MISMATCH_PAUSE, uncounted=True, lacking=True)
         time.sleep(MISMATCH_PAUSE)
         return "handed back: too little memory"
-    passing = isinstance(error, FleetError) and error.passing and (state is None or state.sends < MOST_SENDS)
-    if passing or (isinstance(error, ModelError) and state is not None and state.starts < MOST_FAULTS):
+    passing = isinstance(error, FleetError) and error.passing and state.lacks + 1 < MOST_LACKS
+    if passing or (isinstance(error, ModelError) and state.starts < MOST_FAULTS):
         log.warning("job %s: %s is tried again: %s", job, step, error)
-        pause = min(2.0 ** (state.sends if state else 1), LONGEST_PAUSE)
-        fleet.jobs.hand_back(job, step, owner, str(error), pause=pause, uncounted=passing)
+        pause = min(2.0 ** (state.lacks + 1 if passing else state.starts), LONGEST_PAUSE)
+        fleet.jobs.hand_back(job, step, owner, str(error), pause=pause, uncounted=passing, lacking=passing)
         return "tried again"
     if isinstance(error, TalkreelError):
         fleet.end(job, "failed", error)

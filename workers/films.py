@@ -111,8 +111,9 @@ class FolderFilms(Films):
 
     def sweep(self) -> None:
         for path in (*self.folder.glob("*.webm"), *self.folder.glob(".*.part")):
-            if time.time() - path.stat().st_mtime > self.hours * 3600:
-                path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # its job was forgotten meanwhile
+                if time.time() - path.stat().st_mtime > self.hours * 3600:
+                    path.unlink()
 
 
 class RemoteFilms(Films):

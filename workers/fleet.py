@@ -106,7 +106,10 @@ class Fleet:
 
     def late(self, job: str, reason: str = "") -> None:
         """End a job whose deadline has passed or, for the reason given, cannot be met."""
-        view = self.jobs.view(job)
+        try:
+            view = self.jobs.view(job)
+        except JobNotFoundError:
+            return
         order = view.order
         if not reason and (plan := view.result("plan")):
             done = self.jobs.counts(job).get("frames", 0)

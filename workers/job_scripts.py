@@ -31,7 +31,7 @@ end
 local state = redis.call('HGET', KEYS[1], 'state')
 """
 
-# 3 the status that the step must have ('': none, it was never sent), 4 how often it must have been sent
+# 3 the status that the step must have ('': none, it was never sent), 4 the time of its last change or sign of life
 SEND = (
     _COMMON
     + """
@@ -39,10 +39,10 @@ if state ~= 'running' then return 0 end
 local s = load(ARGV[1])
 if s and ARGV[3] == '' then return 0 end
 if ARGV[3] ~= '' and not s then return 0 end
-if s and (s.status ~= ARGV[3] or tostring(s.sends) ~= ARGV[4]) then return 0 end
+if s and (s.status ~= ARGV[3] or s.at ~= tonumber(ARGV[4])) then return 0 end
 keep({status = 'sent', starts = s and s.starts or 0, owner = '', at = now, sends = (s and s.sends or 0) + 1,
       note = s and s.note or '', moved = s and s.moved or now,
-      last = s and (s.owner ~= '' and s.owner or s.last) or ''})
+      last = s and (s.owner ~= '' and s.owner or s.last) or '', lacks = s and s.lacks or 0})
 return 1
 """
 )
@@ -95,7 +95,8 @@ return 1
 """
 )
 
-# 3 owner, 4 note, 5 seconds until it is sent again, 6 '1' where this start does not count
+# 3 owner, 4 note, 5 seconds until it is sent again, 6 '1' where this start does not count, 7 '1' where memory or Redis
+# is lacking
 HAND_BACK = (
     _COMMON
     + """
@@ -103,6 +104,7 @@ local s = load(ARGV[1])
 if state ~= 'running' or not s or s.status ~= 'running' or s.owner ~= ARGV[3] then return 0 end
 s.status = 'handed back'; s.at = now; s.due = now + tonumber(ARGV[5]); s.note = ARGV[4]; s.last = s.owner; s.owner = ''
 if ARGV[6] == '1' then s.starts = math.max(0, s.starts - 1) end
+if ARGV[7] == '1' then s.lacks = (s.lacks or 0) + 1 end
 keep(s)
 return 1
 """

@@ -20,6 +20,7 @@ class StepState:
     Redis times, in seconds. `at`: the last change or sign of life of its worker. `begun`: when a worker took it.
     `moved`: when its work last got further, at first when it was sent. `due`: when a step that was handed back is
     sent again.
+    `lacks`: how often it was handed back for want of memory, or of Redis.
     `owner`: who runs it (see `owners`). `last`: who had it before and lost it or handed it back.
     `result`: what the task returned (small JSON), once it is done.
     """
@@ -34,6 +35,7 @@ class StepState:
     begun: float = 0.0
     moved: float = 0.0
     last: str = ""
+    lacks: int = 0
     result: dict[str, Any] = field(default_factory=dict)
 
 

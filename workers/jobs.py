@@ -18,7 +18,7 @@ from pipeline.errors import TalkreelError
 from . import job_scripts
 from .connections import RedisServer
 from .errors import JobNotFoundError, error_to_json
-from .job_view import JobView, read_step
+from .job_view import JobView, StepState, read_step
 from .order import Order
 from .owners import is_dead
 
@@ -178,12 +178,13 @@ class Jobs:
     # Steps. `owner` names the run of a step in a process (see `owners`).
 
     @_in_one_line
-    def send(self, job: str, step: str, *, was: str = "", sends: int = 0) -> bool:
+    def send(self, job: str, step: str, was: StepState | None = None) -> bool:
         """Mark a step as sent, before its message is put in a queue; False when that is not wanted.
 
-        By default only a step that was never sent; with `was` and `sends`, only one that still stands so.
+        Only a step that was never sent; or, with `was`, one that still stands so: that nobody else sent or began
+        meanwhile, and whose worker gave no sign of life.
         """
-        return bool(self._run("SEND", job, step, was, str(sends)))
+        return bool(self._run("SEND", job, step, *((was.status, repr(was.at)) if was else ("", "0"))))
 
     @_in_one_line
     def begin(self, job: str, step: str, owner: str) -> str:
@@ -208,11 +209,12 @@ class Jobs:
 
     @_in_one_line
     def hand_back(
-        self, job: str, step: str, owner: str, note: str, *, pause: float = 2.0, uncounted: bool = False
-    ) -> None:
+        self, job: str, step: str, owner: str, note: str, *, pause: float = 2.0, uncounted: bool = False,
+        lacking: bool = False,
+    ) -> None:  # fmt: skip
         """Give a step up; it is sent again after `pause` seconds. `uncounted`: this start does not count among
-        those after which a step is given up for good."""
-        self._run("HAND_BACK", job, step, owner, note, str(pause), "1" if uncounted else "0")
+        those after which a step is given up for good. `lacking`: for want of memory or of Redis, which is counted."""
+        self._run("HAND_BACK", job, step, owner, note, str(pause), "1" if uncounted else "0", "1" if lacking else "0")
 
     @_in_one_line
     def remake(self, job: str, step: str, owner: str, makers: list[str]) -> int:

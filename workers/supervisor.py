@@ -163,7 +163,7 @@ class Supervisor:
 
     def _send_again(self, view: JobView, step: str, state: StepState) -> None:
         jobs, job = self.fleet.jobs, view.order.job
-        if jobs.send(job, step, was=state.status, sends=state.sends):
+        if jobs.send(job, step, was=state):
             if state.status != "handed back":
                 log.warning("job %s: %s was %s and lost; it is sent again", job, step, state.status)
             news = {"stage": kind_of(step), "again": step, "was": state.status, "owner": state.owner}

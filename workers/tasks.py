@@ -63,6 +63,8 @@ def motion(work: Work) -> dict[str, Any]:
             heard, work.settings, work.report, lambda done, total: work.progress("motion", done, total)
         )
         work.put(work.keys.motion, made)
+    else:
+        work.progress("motion", 1, 1)
     return {"report": partial(work.report)}
 
 

@@ -16,10 +16,11 @@ from pipeline.runtime.lost import LostDevices
 from pipeline.runtime.providers import CPU, Rung
 from tests.redis_server import RedisServer
 from tests.workers.orders import SentApp, done, fleet_on, let_pass, order, status
-from workers import execution, failures, lease, leaving, patience
+from workers import execution, failures, lease, leaving, patience, tasks
 from workers.errors import (
     ArtifactMissingError,
     ArtifactsTooLargeError,
+    DeadlineError,
     FleetFullError,
     FleetUnreachableError,
     WorkerMismatchError,
@@ -27,6 +28,7 @@ from workers.errors import (
 from workers.execution import run_step
 from workers.films import FolderFilms
 from workers.fleet import MOST_LOST, SHARED, Fleet
+from workers.keys import Keys
 from workers.studios import Studios
 from workers.work import NotReadyError, WaitingError, Work
 
@@ -51,7 +53,8 @@ class Bench:
     def again(self, step: str = "sound") -> None:
         """Send what was handed back."""
         state = self.fleet.jobs.view("job").steps[step]
-        assert self.fleet.jobs.send("job", step, was="handed back", sends=state.sends)
+        assert state.status == "handed back"
+        assert self.fleet.jobs.send("job", step, was=state)
 
     @property
     def error(self) -> str:
@@ -96,12 +99,41 @@ def test_a_fault_of_a_device_is_tried_three_times(bench: Bench) -> None:
 
 @pytest.mark.parametrize("error", [FleetUnreachableError("Redis is away"), FleetFullError("Redis is full")])
 def test_what_passes_is_tried_again_often_and_not_for_ever(error: Exception, bench: Bench) -> None:
-    for _ in range(failures.MOST_SENDS - 1):
+    for _ in range(failures.MOST_LACKS - 1):
         assert bench.raising(error) == "tried again"
         assert 0 < bench.fleet.jobs.view("job").steps["sound"].due - bench.fleet.jobs.now() <= failures.LONGEST_PAUSE
         bench.again()
     assert bench.raising(error).startswith("failed")
     assert bench.error == str(error)
+
+
+def test_waiting_for_another_worker_is_no_try(bench: Bench) -> None:
+    """However long another makes what the step waits for: Redis may be away then as often as at first."""
+    for _ in range(failures.MOST_LACKS + 1):
+        assert bench.raising(WaitingError("appearance:x")) == "waiting"
+        bench.again()
+    assert bench.raising(FleetUnreachableError("Redis is away")) == "tried again"
+    state = bench.fleet.jobs.view("job").steps["sound"]
+    assert state.due - state.at == pytest.approx(2.0, abs=0.01)
+    bench.again()
+    assert bench.raising(TooLittleMemoryError("too large", 5 << 30, 1 << 30)) == "handed back: too little memory"
+
+
+@pytest.mark.parametrize("error", [DeadlineError("job", 1), ModelError("device lost")])
+def test_a_job_that_is_forgotten_while_its_step_fails(error: Exception, bench: Bench) -> None:
+    def work(_: Work) -> Any:
+        bench.fleet.forget("job")
+        raise error
+
+    assert bench.run(work) in ("late", "ended")
+
+
+def test_a_motion_that_is_there_already_is_told(bench: Bench) -> None:
+    """Another job of the same recording made it, or a worker that was lost."""
+    bench.fleet.store.put(Keys(order()).motion, b"motion", job="another", lifetime=60)
+    bench.fleet.jobs.send("job", "motion")
+    assert bench.run(tasks.motion, "motion") == "done"
+    assert bench.fleet.jobs.counts("job") == {"motion": 1}
 
 
 def test_a_worker_of_another_version_hands_back_and_counts_no_attempt(bench: Bench) -> None:
@@ -314,7 +346,7 @@ def test_progress_waits_for_nobody(bench: Bench, monkeypatch: pytest.MonkeyPatch
 
 
 def test_waiting_for_redis_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "PATIENCE", 0.05)
+    monkeypatch.setattr(patience, "PATIENCE", 0.5)
     monkeypatch.setattr(patience, "PAUSE", 0.01)
     tries: list[int] = []
 

@@ -47,8 +47,9 @@ def test_old_films_are_swept_from_a_folder(tmp_path: Path, film: Path) -> None:
     films.put("old", "film:x", film)
     films.put("new", "film:y", film)
     os.utime(folder / "old.webm", (1, 1))
+    (folder / "gone.webm").symlink_to("deleted meanwhile")
     films.sweep()
-    assert [path.name for path in folder.iterdir()] == ["new.webm"]
+    assert sorted(path.name for path in folder.iterdir()) == ["gone.webm", "new.webm"]
 
 
 def test_old_films_are_swept_from_an_address(film: Path) -> None:

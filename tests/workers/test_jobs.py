@@ -42,6 +42,22 @@ def test_a_step_is_begun_by_one_and_ended_by_the_same(jobs: Jobs) -> None:
     assert jobs.view("job").result("plan") == {"segments": [], "empty": {}}
 
 
+def test_a_step_that_went_on_since_it_was_looked_at_is_not_sent_again(jobs: Jobs) -> None:
+    """Or it would be taken from whom Celery gave it meanwhile, and count as begun in vain."""
+    jobs.send("job", "plan")
+    jobs.begin("job", "plan", ELSEWHERE)
+    let_pass(jobs, "job", "plan", LEASE + 1)
+    lapsed = jobs.view("job").steps["plan"]
+    assert jobs.begin("job", "plan", "second") == "go"
+    assert not jobs.send("job", "plan", was=lapsed)
+    assert jobs.beat("job", "plan", "second") == "running"
+    let_pass(jobs, "job", "plan", LEASE + 1)
+    lapsed = jobs.view("job").steps["plan"]
+    assert jobs.beat("job", "plan", "second") == "running"
+    assert not jobs.send("job", "plan", was=lapsed)
+    assert jobs.send("job", "plan", was=jobs.view("job").steps["plan"])
+
+
 def test_an_answer_that_was_lost_on_its_way_may_be_asked_for_again(jobs: Jobs) -> None:
     jobs.send("job", "plan")
     assert [jobs.begin("job", "plan", "me"), jobs.begin("job", "plan", "me")] == ["go", "go"]
@@ -160,11 +176,11 @@ def test_late_workers_leave_nothing_of_a_job_that_was_forgotten(jobs: Jobs) -> N
 
 def test_a_deadline_is_seen_by_whoever_begins_or_renews(redis_server: RedisServer) -> None:
     jobs = Jobs(redis_server.address)
-    jobs.create(order("soon", deadline=jobs.now() + 0.05))
+    jobs.create(order("soon", deadline=jobs.now() + 1000))
     jobs.send("soon", "plan")
     assert jobs.begin("soon", "plan", "me") == "go"
-    while jobs.beat("soon", "plan", "me") == "running":
-        pass
+    assert jobs.beat("soon", "plan", "me") == "running"
+    jobs.redis.hincrbyfloat(jobs.key("soon"), "deadline", -1001)
     assert jobs.beat("soon", "plan", "me") == "late"
     assert jobs.begin("soon", "plan", "other") == "late"
 

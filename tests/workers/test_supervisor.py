@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.redis_server import RedisServer
 from tests.workers.orders import ELSEWHERE, SentApp, done, fleet_on, let_pass, order, status
 from workers import supervisor as module
+from workers.client import Client
+from workers.connections import Connections
 from workers.errors import FleetUnreachableError
 from workers.fleet import Fleet
+from workers.job_view import JobView
 from workers.jobs import LEASE
 from workers.supervisor import SETTLING, Supervisor
 
@@ -145,6 +149,49 @@ def test_jobs_that_vanished_are_no_longer_looked_after(looked: tuple[Fleet, Sent
     fleet.jobs.redis.delete(fleet.jobs.key("job"))
     supervisor.look()
     assert fleet.jobs.running() == []
+
+
+def test_a_job_that_is_forgotten_while_it_is_looked_at(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet, _ = fleet_on(redis_server)
+    now, view = fleet.jobs.now(), fleet.jobs.view
+    fleet.jobs.create(order("late", submitted=now - 10, deadline=now - 5))
+
+    def viewed(job: str) -> JobView:
+        found = view(job)
+        fleet.jobs.forget(job)
+        return found
+
+    monkeypatch.setattr(fleet.jobs, "view", viewed)
+    Supervisor(fleet).look()
+    assert fleet.jobs.all() == []
+
+
+def test_a_message_of_another_kind_is_left_alone(
+    looked: tuple[Fleet, SentApp, Supervisor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that somebody sent by hand, and whose worker died."""
+    fleet, _app, supervisor = looked
+    monkeypatch.setattr(module, "DELIVERED", -1.0)
+    deliver(fleet, "5e0f")
+    supervisor.look()
+    assert fleet.jobs.redis.hkeys("unacked") == [b"tag-5e0f"]
+
+
+def test_a_job_whose_client_lost_the_server_before_it_could_send(
+    redis_server: RedisServer, sample_portrait_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(connections=Connections.read(redis_server.url, {}))
+
+    def away(_: str) -> None:
+        raise FleetUnreachableError("Redis is away")
+
+    monkeypatch.setattr(client.fleet, "advance", away)
+    job = client.submit(sample_portrait_path, sample_portrait_path.with_name("voice.wav"))
+    fleet, app = fleet_on(redis_server)
+    Supervisor(fleet).look()
+    assert app.sent == [f"{job.id}.sound.1", f"{job.id}.portrait.1"]
 
 
 def test_one_supervisor_looks_at_a_time(redis_server: RedisServer) -> None:
