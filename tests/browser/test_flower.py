@@ -11,12 +11,11 @@ import pytest
 from tests.browser.chromium import see_in_chromium
 from tests.browser.flower import PASSWORD, USER, Flower, running_flower
 from tests.redis_server import RedisServer
-from tests.workers.fleet import TestFleet, step_running, wait_until
+from tests.workers.fleet import WAIT, TestFleet, wait_until
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
-WAIT = 120.0
 
 
 @pytest.mark.parametrize("prefix", ["", "fleet/flower"])
@@ -24,12 +23,13 @@ def test_a_running_job_is_seen_and_only_with_the_password(prefix: str, tmp_path:
     with RedisServer() as server, running_flower(server, tmp_path, prefix) as flower:
         fleet = TestFleet(tmp_path, server)
         try:
-            fleet.start("first")
-            wait_until(lambda: "first@test" in flower.get("workers?json=1")[1], WAIT, flower.log.read_text())
+            fleet.hold("mid-render:0")  # or the job might be done before it was looked at
+            fleet.start("first", odd=True)
+            wait_until(lambda: "first@test" in flower.get("workers?json=1")[1], WAIT, flower.log.read_text)
             job = fleet.client().submit(
                 ROOT / "samples" / "portrait.png", ROOT / "samples" / "voice.wav", preset="preview", frame="crop"
             )
-            wait_until(lambda: step_running(job, "render"), WAIT, fleet.logs)
+            fleet.wait_held("mid-render:0")
 
             workers = seen(flower, "workers", tmp_path / "workers.png", "first@test")
             assert "first@test" in workers

@@ -103,14 +103,10 @@ def test_a_film_survives_a_killed_worker_and_a_restarted_broker(stack: Stack, tm
     victim = ""
     try:
         job = json.loads(stack.client("submit", "portrait.png", "phrase.wav", *settings, "--json"))["job"]
-        victim, step, owner = wait_for(
-            lambda: freeze_a_renderer(stack, job), lambda: stack.compose("logs", "--tail=30")
-        )
+        victim, step = wait_for(lambda: freeze_a_renderer(stack, job), lambda: stack.compose("logs", "--tail=30"))
         sh("docker", "kill", "--signal=KILL", victim)
     finally:
         sh("docker", "update", "--cpus=1", *(name for name in renderers if name != victim))
-    cut_short = steps(stack, job)[step]
-    assert (cut_short["status"], cut_short["owner"]) == ("running", owner)
     stack.compose("restart", "broker")
     wait_for(lambda: stack.state(stack.containers("broker")[0]) == "healthy", lambda: stack.compose("logs", "broker"))
     stack.client("watch", job)
@@ -134,9 +130,9 @@ def steps(stack: Stack, job: str) -> dict[str, dict[str, object]]:
     return {name: json.loads(text) for name, text in stack.hash(f"fleet:job:{job}:steps").items()}
 
 
-def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str, str] | None:
-    """Pause a container in the midst of a step: begun by it, frames of it rendered, and not ended. The container,
-    the step, and who runs it; None: there is none at this moment."""
+def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str] | None:
+    """Pause a container in the midst of a step: begun by it, frames of it rendered, and not ended. The container
+    and the step; None: there is none at this moment."""
     assert stack.hash(f"fleet:job:{job}")["state"] == "running"
     for step, state in steps(stack, job).items():
         for container in stack.containers("render"):
@@ -148,7 +144,7 @@ def freeze_a_renderer(stack: Stack, job: str) -> tuple[str, str, str] | None:
             now = steps(stack, job)[step]
             rendered = stack.hash(f"fleet:job:{job}:counts").get(f"frames/{step.partition(':')[2]}", "0")
             if now["status"] == "running" and now["owner"] == state["owner"] and int(rendered) > 0:
-                return container, step, str(state["owner"])
+                return container, step
             sh("docker", "unpause", container)
     return None
 

@@ -23,6 +23,7 @@ from pipeline import RuntimeOptions, Settings, open_pack, render
 from pipeline.packs.store import DEFAULT_PACK
 from pipeline.studio import Studio
 from tests.redis_server import RedisServer
+from tests.workers.standing import standing
 from workers.client import Client, Job
 from workers.connections import Connections
 
@@ -35,13 +36,11 @@ SETTINGS: dict[str, Any] = {"preset": "preview", "frame": "crop", "seed": 5, "fp
 STAGES = ("sound", "portrait", "motion", "appearance", "plan", "render:0", "encode:0", "mux")
 """The steps of a short film."""
 
-START_SECONDS = 60.0
-
 HASTE = 5
 """How many times as often as usual odd workers look for what was lost."""
 
 WAIT = 120.0
-"""Seconds within which a short job ends on a loaded machine; or else it hangs."""
+"""Seconds within which a short job ends, or a worker starts, on a loaded machine; or else it hangs."""
 
 
 class Worker:
@@ -68,7 +67,7 @@ class Worker:
             self.process = subprocess.Popen(command, env=variables, stdout=log, stderr=log, cwd=ROOT)
 
     def wait_ready(self) -> None:
-        wait_until(lambda: self.ready or not self.alive, START_SECONDS, f"{self.name} did not start:\n{self.text}")
+        wait_until(lambda: self.ready or not self.alive, WAIT, lambda: f"{self.name} did not start:\n{self.text}")
         assert self.ready, f"{self.name} ended:\n{self.text}"
 
     @property
@@ -163,18 +162,26 @@ class TestFleet:
     def let_go(self, name: str) -> None:
         (self._holds / name).unlink(missing_ok=True)
 
-    def wait_held(self, name: str) -> int:
-        """Wait until a process is held there; its id."""
-        at = self._holds / f"at-{name}"
-        wait_until(lambda: at.exists() and bool(at.read_text()), WAIT, f"{name} was never reached\n{self.logs}")
-        return int(at.read_text())
+    @property
+    def holds(self) -> list[str]:
+        """What lets steps wait at present."""
+        return sorted(path.name for path in self._holds.iterdir() if not path.name.startswith("at-"))
 
-    def held(self, name: str) -> bool:
-        return (self._holds / f"at-{name}").exists()
+    def held(self, name: str) -> list[int]:
+        """The processes that are held there."""
+        return [int(path.suffix[1:]) for path in self._holds.glob(f"at-{name}.*")]
 
-    def forget_held(self, name: str) -> None:
-        """What a killed process left behind."""
-        (self._holds / f"at-{name}").unlink(missing_ok=True)
+    def wait_held(self, name: str, after: int | None = None) -> int:
+        """Wait until a process is held there; its id. `after`: one that was killed there, and could not say so."""
+        (self._holds / f"at-{name}.{after}").unlink(missing_ok=True)
+        found: list[int] = []
+
+        def reached() -> bool:
+            found[:] = self.held(name)
+            return bool(found)
+
+        wait_until(reached, WAIT, lambda: f"{name} was never reached\n{self.standing()}")
+        return found[0]
 
     def worker_of(self, pid: int) -> Worker:
         """The worker whose pool this process belongs to."""
@@ -187,7 +194,12 @@ class TestFleet:
 
     @property
     def logs(self) -> str:
-        return "\n".join(f"--- {worker.name}\n{worker.text[-4000:]}" for worker in self.workers)
+        """All that the workers said."""
+        return "\n".join(worker.text for worker in self.workers)
+
+    def standing(self) -> str:
+        """Who is held where, how far the jobs are, and what the workers said last: for what a failed test says."""
+        return standing(self)
 
 
 @contextlib.contextmanager
@@ -208,22 +220,22 @@ def running_fleet(
             fleet.close()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float, message: str) -> None:
-    """Wait for a condition; AssertionError with the message when it does not come true."""
+def wait_until(condition: Callable[[], bool], seconds: float, message: str | Callable[[], str]) -> None:
+    """Wait for a condition; AssertionError when it does not come true, with the message or what it says then."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, message
+        if time.monotonic() > end:
+            raise AssertionError(message if isinstance(message, str) else message())
         time.sleep(0.02)
 
 
-def step_running(job: Job, kind: str) -> bool:
-    """Whether a step of this kind is at work."""
-    steps = job.fleet.jobs.view(job.id).steps
-    return any(name.partition(":")[0] == kind and state.status == "running" for name, state in steps.items())
+def wait_nothing_left(fleet: TestFleet) -> None:
+    """Wait until the fleet holds what it may hold once all jobs are over."""
+    wait_until(lambda: not any(leftovers(fleet).values()), WAIT, lambda: f"{leftovers(fleet)}\n{fleet.standing()}")
 
 
 def leftovers(fleet: TestFleet) -> dict[str, object]:
-    """What should not be there once all jobs are done: keys of ours without a lifetime, messages."""
+    """What should not be there once all jobs are over: keys of ours without a lifetime, messages, jobs to clean."""
     with fleet.server.client() as redis:
         ours = [key for key in redis.keys("*") if not key.startswith(b"_kombu") and b"pidbox" not in key]
         queues = [key for key in ours if redis.type(key) == b"list"]
@@ -231,6 +243,7 @@ def leftovers(fleet: TestFleet) -> dict[str, object]:
             "no lifetime": [key for key in ours if redis.ttl(key) == -1 and not key.startswith(b"unacked")],
             "queues": {key: redis.llen(key) for key in queues},
             "unacknowledged": redis.hlen("unacked"),
+            "jobs": redis.zrange("fleet:running", 0, -1),
         }
 
 

@@ -1,7 +1,7 @@
 """`talkreel worker` with faults that a test chooses. Run as `python -m tests.workers.odd_worker worker ...`.
 
 TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP lies in it, and after each sign of
-                       progress while mid-STEP does; the process that waits is named in at-STEP. With block-STEP it
+                       progress while mid-STEP does; a process that waits has a file at-HOLD.PID. With block-STEP it
                        waits before its work as code that hangs does: not even a cancelled job lets it go
 TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
 TALKREEL_TEST_SLOW     seconds more that a key frame takes; frames between key frames are the key frame before, at once
@@ -42,10 +42,10 @@ from workers.work import Work
 def hold(folder: Path, name: str, check: Callable[[], None]) -> None:
     """Wait while the hold is there; what `check` raises ends that."""
     held = folder / name
-    at = folder / f"at-{name}"
+    at = folder / f"at-{name}.{os.getpid()}"
     if not held.exists():
         return
-    at.write_text(str(os.getpid()))
+    at.touch()
     try:
         while held.exists():
             check()

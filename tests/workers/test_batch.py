@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.errors import SettingsError
-from tests.workers.fleet import PORTRAIT, SETTINGS, TestFleet, cut_voice, made_here, running_fleet
+from tests.workers.fleet import PORTRAIT, SETTINGS, WAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
 from workers.batch_list import read_list
 
 
@@ -122,9 +122,9 @@ def test_a_list_is_worked_through_and_taken_up_again(
 def test_films_may_lie_in_a_folder(fleet: TestFleet, tmp_path: Path) -> None:
     voice = cut_voice(tmp_path / "voice.wav", 0.5)
     job = fleet.submit(voice, seed=1)
-    job.wait(timeout=120)
+    job.wait(timeout=WAIT)
     path = fleet.folder / "films" / f"{job.id}.webm"
     assert job.result() == path.read_bytes() == made_here(voice, seed=1)
-    assert job.status()["bytes"] == {}
+    wait_until(lambda: job.status()["bytes"] == {}, WAIT, fleet.standing)
     job.forget()
     assert not path.exists()

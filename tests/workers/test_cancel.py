@@ -12,10 +12,6 @@ import pytest
 from tests.workers.fleet import STAGES, WAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
 from workers.errors import DeadlineError, JobCancelledError
 
-STOPPED = 5.0
-"""Seconds within which a cancelled job's work has stopped; 2 s on a machine that is not loaded."""
-
-
 THREADS = {"TALKREEL_THREADS": "2"}
 """A model's threads that could spin while their worker is idle."""
 
@@ -55,8 +51,8 @@ def test_cancel_in_every_stage(stage: str, fleet: TestFleet, voice: Path) -> Non
     job.cancel()
     begun = time.monotonic()
     with pytest.raises(JobCancelledError):
-        job.wait(timeout=STOPPED)
-    wait_until(lambda: not fleet.held(f"hold-{stage}") and free_again(fleet), STOPPED, fleet.logs)
+        job.wait(timeout=WAIT)
+    wait_until(lambda: not fleet.held(f"hold-{stage}") and free_again(fleet), WAIT, fleet.standing)
     print(f"cancelled in {stage}: stopped after {time.monotonic() - begun:.2f} s")
     fleet.let_go(f"hold-{stage}")
     assert job.status()["bytes"] == {}
@@ -66,10 +62,10 @@ def test_cancel_in_every_stage(stage: str, fleet: TestFleet, voice: Path) -> Non
 def test_cancel_in_the_middle_of_a_frame(fleet: TestFleet, long_voice: Path, voice: Path, local: bytes) -> None:
     fleet.empty()
     job = fleet.submit(long_voice, preset="quality", fps=25)
-    wait_until(lambda: job.fleet.jobs.counts(job.id).get("frames", 0) > 0, WAIT, fleet.logs)
+    wait_until(lambda: job.fleet.jobs.counts(job.id).get("frames", 0) > 0, WAIT, fleet.standing)
     job.cancel()
     begun = time.monotonic()
-    wait_until(lambda: free_again(fleet), STOPPED, fleet.logs)
+    wait_until(lambda: free_again(fleet), WAIT, fleet.standing)
     print(f"cancelled in a frame: stopped after {time.monotonic() - begun:.2f} s")
     assert job.status()["bytes"] == {}
     assert "is tried again" not in fleet.logs  # a run that was ended is no fault of the model
@@ -82,7 +78,7 @@ def test_a_deadline_ends_the_job_while_it_runs(fleet: TestFleet, long_voice: Pat
     job = fleet.submit(long_voice, preset="quality", fps=25, deadline=3)
     with pytest.raises(DeadlineError, match="deadline of 3 s"):
         job.wait(timeout=WAIT)
-    wait_until(lambda: not job.status()["bytes"] and free_again(fleet), STOPPED, str(job.status()))
+    wait_until(lambda: not job.status()["bytes"] and free_again(fleet), WAIT, lambda: str(job.status()))
 
 
 def test_a_deadline_ends_the_job_while_it_waits(fleet: TestFleet, voice: Path) -> None:
@@ -98,7 +94,7 @@ def test_a_deadline_ends_the_job_while_it_waits(fleet: TestFleet, voice: Path) -
 
 
 def test_an_idle_worker_uses_no_processor(fleet: TestFleet) -> None:
-    wait_until(lambda: free_again(fleet), WAIT, fleet.logs)
+    wait_until(lambda: free_again(fleet), WAIT, fleet.standing)
     worker = fleet.workers[0]
     processes = [psutil.Process(worker.process.pid), *worker.children]
     before = sum(sum(process.cpu_times()[:2]) for process in processes)
@@ -115,7 +111,7 @@ def test_a_worker_that_is_told_to_stop_finishes_its_step(fleet: TestFleet, voice
     job = fleet.submit(voice)
     fleet.wait_held("hold-sound")
     leaving.terminate()
-    wait_until(lambda: "Warm shutdown" in leaving.text, WAIT, fleet.logs)
+    wait_until(lambda: "Warm shutdown" in leaving.text, WAIT, fleet.standing)
     assert leaving.alive
     fleet.let_go("hold-sound")
     assert leaving.process.wait(WAIT) == 0

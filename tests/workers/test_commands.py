@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.cli.main import main
-from tests.workers.fleet import PORTRAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
+from tests.workers.fleet import PORTRAIT, WAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
 
 FAST = ["--preset", "preview", "--frame", "crop", "--fps", "5"]
 
@@ -88,7 +88,7 @@ def test_cancel_and_what_stands_still(fleet: TestFleet, shell: Shell, voice: Pat
     code, _, err = shell("watch", job)
     assert code == 4
     assert err == f"talkreel: job {job} was cancelled"
-    wait_until(lambda: shell.json("status", job)["bytes"] == {}, 30, fleet.logs)
+    wait_until(lambda: shell.json("status", job)["bytes"] == {}, WAIT, fleet.standing)
 
 
 def test_errors_are_one_line(shell: Shell, voice: Path, tmp_path: Path) -> None:

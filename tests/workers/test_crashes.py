@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.fleet import STAGES, WAIT, TestFleet, cut_voice, leftovers, made_here, running_fleet, wait_until
+from tests.workers.fleet import (
+    STAGES,
+    WAIT,
+    TestFleet,
+    cut_voice,
+    made_here,
+    running_fleet,
+    wait_nothing_left,
+    wait_until,
+)
 from workers.errors import JobFailedError
 from workers.jobs import LEASE
 from workers.owners import worker_of
@@ -43,16 +52,16 @@ def test_a_worker_is_killed_in_every_stage(fleet: TestFleet, voice: Path, local:
         fleet.hold(hold)
     job = fleet.submit(voice)
     for number, hold in enumerate(HOLDS):
-        fleet.worker_of(fleet.wait_held(hold)).kill()
+        victim = fleet.wait_held(hold)
+        fleet.worker_of(victim).kill()
         begun = time.monotonic()
-        fleet.forget_held(hold)
         fleet.start(f"new-{number}", odd=True, ready=False, environment={"TALKREEL_TEST_POISON": "666"})
-        fleet.wait_held(hold)  # another worker has taken it over
+        fleet.wait_held(hold, after=victim)  # another worker has taken it over
         print(f"{hold} taken over after {time.monotonic() - begun:.1f} s")
         fleet.let_go(hold)
     job.wait(timeout=WAIT)
     assert job.result() == local
-    wait_until(lambda: not any(leftovers(fleet).values()), 2 * WAIT, str(leftovers(fleet)))
+    wait_nothing_left(fleet)
 
 
 def test_a_pool_process_is_killed_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:
@@ -65,8 +74,7 @@ def test_a_pool_process_is_killed_in_every_stage(fleet: TestFleet, voice: Path, 
         victim = fleet.wait_held(hold)
         os.kill(victim, signal.SIGKILL)
         begun = time.monotonic()
-        fleet.forget_held(hold)
-        assert fleet.wait_held(hold) != victim
+        fleet.wait_held(hold, after=victim)
         print(f"{hold} taken over after {time.monotonic() - begun:.1f} s")
         fleet.let_go(hold)
     job.wait(timeout=WAIT)
@@ -82,13 +90,12 @@ def test_a_worker_on_another_machine_is_killed(fleet: TestFleet, voice: Path, lo
     far = fleet.start("far", odd=True, environment={"TALKREEL_TEST_HOST": "another-machine.1"})
     fleet.hold("mid-render:0")
     job = fleet.submit(voice)
-    fleet.wait_held("mid-render:0")
+    victim = fleet.wait_held("mid-render:0")
     assert job.fleet.jobs.view(job.id).steps["render:0"].owner.startswith("far@test/another-machine.1/")
     near = fleet.start("near", odd=True, environment={"TALKREEL_TEST_POISON": "666"})
-    far.kill()
     lost = job.fleet.jobs.view(job.id).steps["render:0"]
-    fleet.forget_held("mid-render:0")
-    assert fleet.worker_of(fleet.wait_held("mid-render:0")) is near
+    far.kill()
+    assert fleet.worker_of(fleet.wait_held("mid-render:0", after=victim)) is near
     again = job.fleet.jobs.view(job.id).steps["render:0"]
     assert worker_of(again.last) == "far@test"
     assert again.begun - lost.at >= LEASE
@@ -107,7 +114,7 @@ def test_a_job_that_kills_its_worker_fails_and_the_others_are_done(fleet: TestFl
     assert poison.fleet.jobs.view(poison.id).steps["render:0"].starts == 3
     first.wait(timeout=WAIT)
     last.wait(timeout=WAIT)
-    wait_until(lambda: not poison.status()["bytes"], 10, str(poison.status()))
+    wait_until(lambda: not poison.status()["bytes"], WAIT, lambda: str(poison.status()))
 
 
 def test_artifacts_are_deleted_in_every_stage(fleet: TestFleet, voice: Path, local: bytes) -> None:

@@ -96,7 +96,7 @@ def test_then_a_smaller_preset(fleet: TestFleet, voice: Path) -> None:
     job = held_job(fleet, voice, deadline=1000)
     say(job, quality=2000, preview=10)
     fleet.let_go("hold-budget")
-    wait_until(lambda: job.status()["budget"] is not None, WAIT, fleet.logs)
+    wait_until(lambda: job.status()["budget"] is not None, WAIT, fleet.standing)
     say(job, quality=0.1, preview=0.1)  # what is decided stays
     report = job.wait(timeout=WAIT)
     assert report["budget"]["lowered"] == {"preset": ["quality", "preview"]}
@@ -110,7 +110,7 @@ def test_what_cannot_be_done_ends_with_the_figures(fleet: TestFleet, voice: Path
     with pytest.raises(DeadlineError, match=r"of 1000 s: even with preset preview .* key frames of 900 s.*left"):
         job.wait(timeout=WAIT)
     assert "plan" not in job.fleet.jobs.view(job.id).steps
-    wait_until(lambda: not job.status()["bytes"], WAIT, str(job.status()))
+    wait_until(lambda: not job.status()["bytes"], WAIT, lambda: str(job.status()))
 
 
 def test_other_jobs_count(fleet: TestFleet, voice: Path) -> None:
@@ -119,7 +119,7 @@ def test_other_jobs_count(fleet: TestFleet, voice: Path) -> None:
     others = [fleet.submit(voice, seed=seed, priority=priority) for seed, priority in ((6, "normal"), (7, "low"))]
     say(job, quality=60, preview=1)
     fleet.let_go("hold-budget")
-    wait_until(lambda: job.status()["budget"] is not None, WAIT, fleet.logs)
+    wait_until(lambda: job.status()["budget"] is not None, WAIT, fleet.standing)
     assert job.status()["budget"]["forecasts"][0]["seconds"] == pytest.approx(1200, abs=1)
     for other in (job, *others):
         other.cancel()

@@ -24,9 +24,9 @@ from tests.workers.fleet import (
     TestFleet,
     Worker,
     cut_voice,
-    leftovers,
     made_here,
     running_fleet,
+    wait_nothing_left,
     wait_until,
 )
 from workers.canvas import QUEUES
@@ -86,10 +86,10 @@ def test_two_workers_share_a_job(fleet: TestFleet, voice: Path) -> None:
     fleet.hold("mid-render:0")
     job = fleet.submit(voice, seed=6, fps=25)
     fleet.wait_held("mid-render:0")
-    wait_until(lambda: job.fleet.jobs.view(job.id).result("render:1") is not None, WAIT, fleet.logs)
+    wait_until(lambda: job.fleet.jobs.view(job.id).result("render:1") is not None, WAIT, fleet.standing)
     fleet.let_go("mid-render:0")
     job.wait(timeout=WAIT)
-    wait_until(lambda: sum(len(chunks_done(worker, job)) for worker in fleet.workers) >= 3, WAIT, fleet.logs)
+    wait_until(lambda: sum(len(chunks_done(worker, job)) for worker in fleet.workers) >= 3, WAIT, fleet.standing)
     done = [chunks_done(worker, job) for worker in fleet.workers]
     assert all(done)
     assert sorted(done[0] + done[1]) == [0, 1, 2]
@@ -167,7 +167,7 @@ def test_a_pickled_message_is_not_opened(fleet: TestFleet, voice: Path, tmp_path
         client.fleet.app.send_task(f"talkreel.{kind}", args=[Trap(mark)], queue=queue, serializer="pickle")
     job = fleet.submit(voice, seed=15)
     job.wait(timeout=WAIT)
-    wait_until(lambda: not any(leftovers(fleet).values()), WAIT, str(leftovers(fleet)))
+    wait_nothing_left(fleet)
     assert not mark.exists()
     assert "Refusing to deserialize" in fleet.logs
 
@@ -175,8 +175,8 @@ def test_a_pickled_message_is_not_opened(fleet: TestFleet, voice: Path, tmp_path
 def test_nothing_is_left_behind(fleet: TestFleet, voice: Path) -> None:
     job = fleet.submit(voice, seed=9)
     job.wait(timeout=WAIT)
-    wait_until(lambda: job.status()["bytes"].keys() == {"film"}, 10, str(job.status()))
-    wait_until(lambda: not any(leftovers(fleet).values()), WAIT, str(leftovers(fleet)))
+    wait_nothing_left(fleet)
+    assert job.status()["bytes"].keys() == {"film"}
 
 
 def test_errors_are_the_librarys_own(fleet: TestFleet, voice: Path, tmp_path: Path) -> None:
@@ -212,6 +212,7 @@ def test_bad_input_is_refused_before_anything_is_queued(fleet: TestFleet, voice:
 def test_forget_erases_everything(fleet: TestFleet, voice: Path) -> None:
     job = fleet.submit(voice, seed=12)
     job.wait(timeout=WAIT)
+    wait_nothing_left(fleet)  # other jobs hold the same portrait until their ends were followed up
     order = job.fleet.jobs.order(job.id)
     job.forget()
     with pytest.raises(JobNotFoundError):
@@ -223,11 +224,13 @@ def test_forget_erases_everything(fleet: TestFleet, voice: Path) -> None:
 
 
 def test_lost_inputs_fail_the_job_with_that_reason(fleet: TestFleet, voice: Path) -> None:
-    client = fleet.client()
-    job = client.submit(PORTRAIT, voice, **{**SETTINGS, "seed": 14, "background": [1, 2, 3]})
+    fleet.hold("hold-sound")  # or it might have been read by then
+    job = fleet.submit(voice, seed=14, background=[1, 2, 3])
+    fleet.wait_held("hold-sound")
     with fleet.server.client() as redis:
         for key in redis.keys("talkreel:artifact:input:*"):
             redis.delete(key)
+    fleet.let_go("hold-sound")
     with pytest.raises(JobLostError, match="portrait or recording"):
         job.wait(timeout=WAIT)
 

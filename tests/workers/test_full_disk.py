@@ -9,7 +9,7 @@ import pytest
 from pipeline.errors import OutputError
 from pipeline.whole_file import write_whole
 from tests.small_disk import small_disk
-from tests.workers.fleet import WAIT, cut_voice, leftovers, running_fleet, wait_until
+from tests.workers.fleet import WAIT, cut_voice, running_fleet, wait_nothing_left, wait_until
 from workers.errors import JobFailedError
 
 
@@ -24,8 +24,8 @@ def test_a_workers_disk_is_full(tmp_path: Path) -> None:
         job = fleet.submit(voice)
         with pytest.raises(JobFailedError, match=r"in stage mux: on \S+, .*film\.webm cannot be written: .* room"):
             job.wait(timeout=WAIT)
-        wait_until(lambda: not job.status()["bytes"], WAIT, str(job.status()))
-        wait_until(lambda: not any(leftovers(fleet).values()), WAIT, str(leftovers(fleet)))
+        wait_until(lambda: not job.status()["bytes"], WAIT, lambda: str(job.status()))
+        wait_nothing_left(fleet)
         assert not [path for path in scratch.rglob("*") if "film" in path.name]
         fleet.workers[0].stop()
         fleet.start("roomy", odd=True)

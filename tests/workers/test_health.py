@@ -39,7 +39,7 @@ def healthy(name: str) -> bool:
 
 def test_idle_workers_are_healthy(fleet: TestFleet) -> None:
     for name in ("sick@test", "well@test"):
-        wait_until(lambda name=name: healthy(name), LONG, fleet.logs)  # type: ignore[misc]
+        wait_until(lambda name=name: healthy(name), LONG, fleet.standing)  # type: ignore[misc]
         assert check(name) == (0, "healthy\n")
 
 
@@ -62,7 +62,7 @@ def test_a_stopped_worker_is_not_helped_by_another(fleet: TestFleet) -> None:
         assert check("well@test") == (0, "healthy\n")
     finally:
         sick.send_signal(signal.SIGCONT)
-    wait_until(lambda: healthy("sick@test"), LONG, fleet.logs)
+    wait_until(lambda: healthy("sick@test"), LONG, fleet.standing)
 
 
 def test_a_worker_is_healthy_while_one_task_keeps_it_busy(fleet: TestFleet, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_worker_is_healthy_while_one_task_keeps_it_busy(fleet: TestFleet, tmp_
             beat = Heartbeat.read(heartbeat_path(name))
             return beat is not None and min(beat.loop, beat.broker) > stopped.loop + 3 * BEAT
 
-        wait_until(beats_on, LONG, f"a busy worker leaves no heartbeats\n{fleet.logs}")
+        wait_until(beats_on, LONG, lambda: f"a busy worker leaves no heartbeats\n{fleet.standing()}")
         assert check(name) == (0, "healthy\n")
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -95,15 +95,15 @@ def test_a_worker_whose_broker_went_silent_or_away_is_not_healthy_until_it_is_ba
         fleet = TestFleet(tmp_path, server)
         try:
             fleet.start("cut")
-            wait_until(lambda: healthy("cut@test"), LONG, fleet.logs)
+            wait_until(lambda: healthy("cut@test"), LONG, fleet.standing)
             os.kill(server.pid, signal.SIGSTOP)
             wait_until(lambda: not healthy("cut@test"), LONG, "a silent broker passes unnoticed")
             os.kill(server.pid, signal.SIGCONT)
-            wait_until(lambda: healthy("cut@test"), LONG, fleet.logs)
+            wait_until(lambda: healthy("cut@test"), LONG, fleet.standing)
             server.stop()
             wait_until(lambda: not healthy("cut@test"), LONG, "a broker that is away passes unnoticed")
             server.start()
-            wait_until(lambda: healthy("cut@test"), LONG, fleet.logs)
+            wait_until(lambda: healthy("cut@test"), LONG, fleet.standing)
         finally:
             fleet.close()
 

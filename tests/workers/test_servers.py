@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.redis_server import Certificates, RedisServer
-from tests.workers.fleet import PORTRAIT, SETTINGS, START_SECONDS, WAIT, cut_voice, made_here, wait_until
+from tests.workers.fleet import PORTRAIT, SETTINGS, WAIT, cut_voice, made_here, wait_until
 from workers.client import Client
 from workers.connections import Connections
 
@@ -23,7 +23,7 @@ def run_worker(environ: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "pipeline", "worker", "--name", "servers@test"]
     with log.open("w") as out:
         process = subprocess.Popen(command, env={**os.environ, **environ}, stdout=out, stderr=out)
-    wait_until(lambda: " ready." in log.read_text(), START_SECONDS, log.read_text())
+    wait_until(lambda: " ready." in log.read_text(), WAIT, log.read_text)
     return process
 
 
@@ -75,8 +75,8 @@ def test_client_worker_and_flower_over_tls(tls_redis: RedisServer, certificates:
                 return False
             raise AssertionError("Flower answered without a password")
 
-        wait_until(refused, START_SECONDS, log.read_text())
-        wait_until(lambda: "Connected to rediss://" in log.read_text(), START_SECONDS, log.read_text())
+        wait_until(refused, WAIT, log.read_text)
+        wait_until(lambda: "Connected to rediss://" in log.read_text(), WAIT, log.read_text)
     finally:
         flower.kill()
         flower.wait(30)

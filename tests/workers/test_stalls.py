@@ -58,7 +58,7 @@ class Reader:
             found[:] = [item for item in self.stalled(job) if (item["step"], item["status"]) == (step, status)]
             return bool(found)
 
-        wait_until(stalled, WAIT, f"{step} does not stall\n{self.fleet.logs}")
+        wait_until(stalled, WAIT, lambda: f"{step} does not stall\n{self.fleet.standing()}")
         return found[0]
 
 
@@ -93,8 +93,10 @@ def test_a_step_at_work_does_not_stall(fleet: TestFleet, voice: Path, reader: Re
         view = jobs.view(job.id)
         return view.now - view.steps["motion"].begun
 
-    wait_until(lambda: age() > 1.5 * job_view.STALLED, WAIT, str(job.status()))
-    assert "motion" not in [item["step"] for item in reader.stalled(job)]
+    def at_work() -> bool:
+        return age() > 1.5 * job_view.STALLED and "motion" not in [item["step"] for item in reader.stalled(job)]
+
+    wait_until(at_work, WAIT, lambda: str(job.status()))
     job.cancel()
     fleet.let_go("hold-motion")
 

@@ -51,7 +51,7 @@ class Terminal:
         return re.search(rf"{stage} +\S+ +{re.escape(count)} ", self.text) is not None
 
     def wait_shows(self, stage: str, count: str) -> None:
-        wait_until(lambda: self.shows(stage, count), WAIT, f"{stage} {count} is not shown:\n{self.text}")
+        wait_until(lambda: self.shows(stage, count), WAIT, lambda: f"{stage} {count} is not shown:\n{self.text}")
 
     def finish(self) -> tuple[int, str]:
         """Its exit code and standard output."""
