@@ -7,9 +7,9 @@ import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
 
+from pipeline.packs.embedded.authoring.background_fill import HALF
 from pipeline.packs.embedded.authoring.backward_maps import across, down, solved
 from pipeline.packs.embedded.authoring.head_frame import HeadFrame
-from pipeline.packs.embedded.authoring.matte import HALF
 from pipeline.packs.embedded.authoring.placement import nodes
 from pipeline.packs.embedded.authoring.sampling import dense, densified
 from pipeline.packs.embedded.authoring.warp_fields import enlarged

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from onnx import TensorProto
 
 from .anatomy import POINTS
+from .background_fill import HALF
 from .eye_layers import eye_layers, irises_as_colour, lashes_as_colour
 from .layers import skin_layers
 from .lid_curves import COLUMNS, LID_POINTS
-from .matte import HALF, matte
+from .matte import matte
 from .mouth_interior import mouth_interior
 from .regions import MouthRegion, eye_regions
 from .sampling import dense, densified

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .background_fill import HALF, enlarged_to
 from .backward_maps import across, down
-from .matte import HALF, enlarged_to
 from .sampling import dense_scale, linear, pool, sample_dense
 from .windows import CROP, SIZE, SLITS, STEP, Window
 from .writer import Graph, Value

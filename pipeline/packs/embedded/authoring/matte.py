@@ -15,14 +15,12 @@ import numpy as np
 import onnx
 
 from .anatomy import MESH_POINTS
+from .background_fill import COARSE, FINE, HALF, enlarged_to, grain, halved, mean, rounded, spread
 from .head_motion import Outline
-from .windows import SIZE
+from .stray_hair import REACH, stray_hair
 from .writer import Graph, Value
 
 SEGMENTER = Path(__file__).parent / "data" / "selfie_segmentation.onnx"
-
-HALF = SIZE // 2
-"""Side of the coverage, and of the picture that the segmenter takes."""
 
 FOUND = (0.7, 0.85)
 """Mean coverage of the face's landmarks below which the segmenter has not seen the person, and from which it has."""
@@ -33,7 +31,7 @@ EDGE_RADIUS, EDGE_VARIANCE = 4, 4e-4
 CERTAIN = (0.06, 0.94)
 """Filtered coverage up to which there is background alone, and from which there is the person alone."""
 
-NEAR, AROUND = 2, 5
+NEAR, AROUND = 1, 5
 """Pixels of HALF about the person where the photo is not taken for background, and where it is not when it looks
 unlike what is farther out: stray hair."""
 
@@ -46,12 +44,6 @@ GRAIN = 1e-4
 
 UNSURE = (0.02, 0.2)
 """Coverage from which a place counts as the person's there, by and by."""
-
-LEVELS = 9
-"""Halvings over which colours spread behind the person; the last one is a pixel: the mean of all that is shown."""
-
-FINE, COARSE = 1, 3
-"""The finest level that is kept of colours, and of what tells how they vary: cells of 2 and of 8 pixels."""
 
 CLIPPED = 1.5 / 255
 """How much darker than what shines through the photo may be."""
@@ -73,47 +65,31 @@ class Matte:
         return (layer - through * self.background).clip(0, 1)
 
 
-def enlarged_to(image: Value, channels: int, side: int = SIZE) -> Value:
-    """[1, channels, side, side] from fewer pixels."""
-    shape = np.array([1, channels, side, side])
-    return image.graph.op("Resize", image, "", "", shape, mode="linear", coordinate_transformation_mode="half_pixel")
-
-
 def matte(g: Graph, image: Value, points: Value) -> Matte:
     """The matte of a photo [1, 3, 512, 512] with the face's landmarks [478, 3] in pixels."""
-    small = _halved(image)
+    small = halved(image)
     seen = g.splice(_segmenter(), small)
     found = _face_covered(g, seen, points)
     coverage = _along_edges(g, seen, small)
     low, high = CERTAIN
     coverage = g.smoothstep((coverage - low) / (high - low))
-    about = _about(g, coverage, AROUND)
-    hidden = g.maximum(_about(g, coverage, NEAR), _unlike(g, image, about) * about)
-    background = _rounded(image + (_spread(g, image, 3, hidden, FINE) - image) * hidden)
+    about = enlarged_to(_about(g, coverage, AROUND), 1)
+    person = _about(g, coverage, NEAR)
+    covered = enlarged_to(person, 1)
+    hidden = g.maximum(covered, _unlike(g, image, about) * about)
+    hidden = g.maximum(hidden, stray_hair(g, image, person, _about(g, coverage, REACH), hidden, points))
+    fill = spread(g, image, 3, hidden, FINE) + grain(g, image, g.maximum(hidden, about))
+    background = rounded(image + (fill - image) * hidden)
     # What is darker than the background behind it must cover some of it.
     darker = ((background - image - CLIPPED) / (background + 1e-3)).max(1, keep=True).clip(0, 1)
     least = g.op("MaxPool", darker, kernel_shape=[4, 4], strides=[2, 2], pads=[1, 1, 1, 1])
     alpha = g.maximum(coverage, least, _inside_face(g, points))
-    return Matte(found, _rounded(1 - (1 - alpha) * found), background)
+    return Matte(found, rounded(1 - (1 - alpha) * found), background)
 
 
 @cache
 def _segmenter() -> onnx.ModelProto:
     return onnx.load(SEGMENTER)
-
-
-def _rounded(value: Value) -> Value:
-    return value.graph.op("Round", value.clip(0, 1) * 255) * (1 / 255)
-
-
-def _halved(image: Value) -> Value:
-    return image.graph.op("AveragePool", image, kernel_shape=[2, 2], strides=[2, 2])
-
-
-def _mean(image: Value, radius: int) -> Value:
-    """Means of squares about each pixel, of those of their pixels that are in the image."""
-    side = 2 * radius + 1
-    return image.graph.op("AveragePool", image, kernel_shape=[side, side], pads=[radius] * 4)
 
 
 def _face_covered(g: Graph, seen: Value, points: Value) -> Value:
@@ -127,49 +103,31 @@ def _face_covered(g: Graph, seen: Value, points: Value) -> Value:
 def _along_edges(g: Graph, seen: Value, small: Value) -> Value:
     """The coverage with the edges of the picture: a guided filter (He, Sun, Tang, "Guided Image Filtering", 2010)."""
     guide = (small * np.array([0.299, 0.587, 0.114]).reshape(1, 3, 1, 1)).sum(1, keep=True)
-    both = _mean(g.concat([guide, seen, guide * guide, guide * seen], axis=1), EDGE_RADIUS)
+    both = mean(g.concat([guide, seen, guide * guide, guide * seen], axis=1), EDGE_RADIUS)
     light, part, squares, products = (both[:, i : i + 1] for i in range(4))
     slope = (products - light * part) / (squares - light * light + EDGE_VARIANCE)
-    fit = _mean(g.concat([slope, part - slope * light], axis=1), EDGE_RADIUS)
+    fit = mean(g.concat([slope, part - slope * light], axis=1), EDGE_RADIUS)
     return fit[:, 0:1] * guide + fit[:, 1:2]
 
 
 def _about(g: Graph, coverage: Value, reach: int) -> Value:
-    """[1, 1, 512, 512] 1 where the person is, and so many pixels of HALF around."""
+    """[1, 1, 256, 256] 1 where the person is, and so many pixels of HALF around."""
     side = 2 * reach + 1
     near = g.op("MaxPool", coverage, kernel_shape=[side, side], pads=[reach] * 4, strides=[1, 1])
     low, high = UNSURE
-    return enlarged_to(_mean(g.smoothstep((near - low) / (high - low)), 1), 1)
+    return mean(g.smoothstep((near - low) / (high - low)), 1)
 
 
 def _unlike(g: Graph, image: Value, hidden: Value) -> Value:
     """[1, 1, 512, 512] 1 where the photo has colours that the background around, where it is not hidden, has not."""
     shown = 1 - hidden
-    sums = _mean(_halved(_halved(g.concat([image * shown, shown], axis=1))), 4)
+    sums = mean(halved(halved(g.concat([image * shown, shown], axis=1))), 4)
     varies = image - enlarged_to(sums[:, 0:3] / (sums[:, 3:4] + 1e-4), 3)
-    variance = _spread(g, (varies * varies).sum(1, keep=True), 1, hidden, COARSE)
-    away = image - _spread(g, image, 3, hidden, FINE)
+    variance = spread(g, (varies * varies).sum(1, keep=True), 1, hidden, COARSE)
+    away = image - spread(g, image, 3, hidden, FINE)
     away = (away * away).sum(1, keep=True)
     low, high = UNLIKE
-    return _mean(g.smoothstep((away / (variance + GRAIN) - low) / (high - low)), 1)
-
-
-def _spread(g: Graph, image: Value, channels: int, hidden: Value, finest: int) -> Value:
-    """[1, channels, 512, 512] the colours of what is not hidden, carried on over all the rest: pulled up a pyramid and
-    pushed down to where it has none (Gortler et al., "The Lumigraph", 1996)."""
-    shown = 1 - hidden
-    levels = [(image * shown, shown)]
-    for _ in range(LEVELS):
-        levels.append((_halved(levels[-1][0]), _halved(levels[-1][1])))
-    colours = None
-    for level in range(LEVELS, finest - 1, -1):
-        here, weight = levels[level]
-        here = here / (weight + 1e-7)
-        if colours is not None:
-            here = colours + (here - colours) * (weight * 2).clip(0, 1)
-        colours = enlarged_to(here, channels, SIZE >> (level - 1 if level > finest else 0))
-    assert colours is not None
-    return colours
+    return mean(g.smoothstep((away / (variance + GRAIN) - low) / (high - low)), 1)
 
 
 def _inside_face(g: Graph, points: Value) -> Value:
