@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.cli.main import main
 from tests.workers.fleet import PORTRAIT, WAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
+from workers.commands import submit
 
 FAST = ["--preset", "preview", "--frame", "crop", "--fps", "5"]
 
@@ -89,6 +90,20 @@ def test_cancel_and_what_stands_still(fleet: TestFleet, shell: Shell, voice: Pat
     assert code == 4
     assert err == f"talkreel: job {job} was cancelled"
     wait_until(lambda: shell.json("status", job)["bytes"] == {}, WAIT, fleet.standing)
+
+
+def test_who_is_interrupted_while_waiting_is_told_the_job(
+    shell: Shell, voice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(job: Any, *, quiet: bool) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(submit, "follow", interrupted)
+    code, _, err = shell("submit", PORTRAIT, voice, *FAST, "--seed", "3", "--wait")
+    job = shell.json("jobs")[-1]["job"]
+    assert code == 130
+    assert err.splitlines()[0] == f"job {job} goes on without us; talkreel cancel {job} stops it"
+    assert shell("cancel", job)[0] == 0
 
 
 def test_errors_are_one_line(shell: Shell, voice: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pipeline.cli.render import add_deadline, add_settings, read_settings
@@ -11,6 +12,7 @@ from pipeline.packs.store import DEFAULT_PACK
 from pipeline.render import check_inputs_stay, check_output
 
 from ..config import PRIORITIES
+from ..errors import FleetUnreachableError
 from .common import add_fleet, connected, show
 from .watch import follow
 
@@ -49,7 +51,11 @@ class SubmitCommand:
         if not args.wait:
             show(args, {"job": job.id}, job.id)
             return 0
-        report = follow(job, quiet=args.quiet)
+        try:
+            report = follow(job, quiet=args.quiet)
+        except (KeyboardInterrupt, FleetUnreachableError):
+            print(f"job {job.id} goes on without us; talkreel cancel {job.id} stops it", file=sys.stderr)
+            raise
         if args.output:
             job.result(args.output)
         show(args, {"job": job.id, "report": report}, "\n".join([str(args.output or job.id), *report["notes"]]))
