@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from pipeline.errors import SettingsError
 from pipeline.runtime.options import cores_allowed
 
 QUEUES = ("media", "motion", "render", "encode")
@@ -29,16 +30,32 @@ MEMORY_PER_PROCESS = 4096
 """MiB of resident memory after which a worker process is replaced by a new one, once its task is done; or
 TALKREEL_PROCESS_MEMORY."""
 
-GRACE = 25.0
+GRACE = 25
 """Seconds that tasks have to finish on SIGTERM, before they are handed back; or TALKREEL_GRACE."""
+
+MOST_THREADS = 1024
+"""As of `render --threads`."""
 
 SOCKET_TIMEOUT = 30.0
 """Seconds without an answer after which a connection counts as broken; blocking pops take less."""
 
 
-def grace() -> float:
-    """TALKREEL_GRACE, else `GRACE`, in seconds."""
-    return float(os.environ.get("TALKREEL_GRACE") or GRACE)
+def _whole(name: str, default: int, least: int, most: int) -> int:
+    """A number of the environment. Raises SettingsError: it is none, or out of its range."""
+    text = os.environ.get(name) or str(default)
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise SettingsError(f"{name} {text!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def grace() -> int:
+    """TALKREEL_GRACE, else `GRACE`, in seconds. Raises SettingsError."""
+    return _whole("TALKREEL_GRACE", GRACE, 0, 24 * 3600)
+
+
+def process_memory() -> int:
+    """TALKREEL_PROCESS_MEMORY, else `MEMORY_PER_PROCESS`, in MiB. Raises SettingsError."""
+    return _whole("TALKREEL_PROCESS_MEMORY", MEMORY_PER_PROCESS, 1, 1 << 24)
 
 
 def served_queues() -> list[str]:
@@ -52,9 +69,12 @@ def threads_per_process(processes: int | None = None, cores: int | None = None) 
 
     Args:
         processes: of the worker; TALKREEL_PROCESSES unless given. cores: this machine's unless given.
+
+    Raises:
+        SettingsError: TALKREEL_THREADS is out of its range.
     """
-    if given := os.environ.get("TALKREEL_THREADS"):
-        return max(1, int(given))
+    if os.environ.get("TALKREEL_THREADS"):
+        return _whole("TALKREEL_THREADS", 1, 1, MOST_THREADS)
     return max(1, (cores or cores_allowed()) // (processes or int(os.environ.get("TALKREEL_PROCESSES", "1"))))
 
 
@@ -96,7 +116,7 @@ def settings() -> dict[str, Any]:
         "task_time_limit": LONGEST_TASK,
         # A new process opens its models before it takes a task.
         "worker_proc_alive_timeout": 120.0,
-        "worker_max_memory_per_child": 1024 * int(os.environ.get("TALKREEL_PROCESS_MEMORY") or MEMORY_PER_PROCESS),
+        "worker_max_memory_per_child": 1024 * process_memory(),
         # Brokers restart; workers wait for them for as long as it takes.
         "broker_connection_retry": True,
         "broker_connection_retry_on_startup": True,

@@ -18,6 +18,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, start_http_server
 from prometheus_client.registry import Collector
 
+from pipeline.errors import SettingsError
+
 from .broker import UNACKED, Broker
 from .canvas import QUEUES as QUEUE_OF
 from .canvas import kind_of
@@ -182,11 +184,14 @@ class FleetCollector(Collector):
 
 
 def serve(connections: Connections, address: str, port: int) -> None:
-    """Serve at http://ADDRESS:PORT/metrics until SIGTERM or Ctrl-C. Raises OSError: the port is taken."""
+    """Serve at http://ADDRESS:PORT/metrics until SIGTERM or Ctrl-C. Raises SettingsError: nobody can listen there."""
     registry = CollectorRegistry()
     registry.register(FleetCollector(connections))
     list(registry.collect())  # what there is now is where the counters begin
-    server, _ = start_http_server(port, address, registry)
+    try:
+        server, _ = start_http_server(port, address, registry)
+    except OSError as error:
+        raise SettingsError(f"{address}:{port} cannot be listened on ({error.strerror}); give another --port") from None
     print(f"metrics at http://{address}:{server.server_port}/metrics", flush=True)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

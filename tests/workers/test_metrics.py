@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from pipeline.cli.main import main
 from tests.redis_server import RedisServer
 from tests.workers.fleet import WAIT, TestFleet, wait_until
 
@@ -59,6 +61,13 @@ def exporter(server: RedisServer) -> Iterator[Exporter]:
     finally:
         made.process.kill()
         made.process.communicate()
+
+
+def test_a_port_that_is_taken_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, RedisServer() as server:
+        port = taken.getsockname()[1]
+        assert main(["metrics", "--port", str(port), "--url", server.url]) == 2
+    assert f"127.0.0.1:{port} cannot be listened on (Address already in use); give another" in capsys.readouterr().err
 
 
 def test_figures_of_a_job_from_its_queue_to_its_end(tmp_path: Path) -> None:

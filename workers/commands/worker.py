@@ -13,8 +13,10 @@ from pipeline.packs.store import DEFAULT_PACK, open_pack
 from pipeline.runtime.options import cores_allowed
 
 from ..capacity import MOST_PROCESSES, Capacity
-from ..config import QUEUES
+from ..config import QUEUES, grace
 from ..devices import check_ladder
+
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class WorkerCommand:
@@ -33,7 +35,7 @@ class WorkerCommand:
         )
         add_providers(parser)
         parser.add_argument("--name", default="talkreel@%h", help="of the worker; must differ on one machine")
-        parser.add_argument("--log-level", default="INFO", help="default INFO")
+        parser.add_argument("--log-level", default="INFO", choices=LOG_LEVELS, type=str.upper, help="default INFO")
 
     def run(self, args: argparse.Namespace) -> int:
         queues = [queue.strip() for queue in args.queues.split(",")]
@@ -43,6 +45,7 @@ class WorkerCommand:
             raise SettingsError(
                 f"processes {args.processes} is out of range; give a number from 1 to {MOST_PROCESSES}, or leave it out"
             )
+        grace()  # told now, not when the worker is at work
         strict = args.strict_providers or bool(os.environ.get("TALKREEL_STRICT_PROVIDERS"))
         found = check_ladder(args.providers or os.environ.get("TALKREEL_PROVIDERS") or None, strict)
         capacity = Capacity(open_pack(DEFAULT_PACK).manifest, queues, cores_allowed(), memory_allowed())
