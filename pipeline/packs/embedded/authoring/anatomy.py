@@ -34,8 +34,8 @@ RIGID = [
 FOREHEAD, CHIN, NOSE_TIP, NOSE_BASE = 10, 152, 1, 2
 EARS = [234, 454]
 CHEEKS = [205, 425, 50, 280]
-FOLDS = ((203, 206, 216), (423, 426, 436))
-"""From beside the wings of the nose to beside the corners of the mouth."""
+FOLDS = ((203, 206, 216, 212), (423, 426, 436, 432))
+"""From beside the wings of the nose to below the corners of the mouth."""
 CHIN_PATCH = [152, 148, 176, 377, 400, 175, 199, 200, 18]
 
 # Lips: columns run from the left of the picture to the right, rows from the inner edge outwards.

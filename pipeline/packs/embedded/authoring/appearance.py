@@ -16,7 +16,7 @@ from .matte import matte
 from .mouth_interior import mouth_interior
 from .regions import MouthRegion, eye_regions
 from .sampling import dense, densified
-from .smile_fold import POOL, fold_darkness
+from .smile_fold import POOL, fold_fill
 from .warp_fields import kept_in_steps
 from .warp_weights import FACTORS, OF_COMMON, OF_HEAD, OF_JAW, OF_RIGID, warp_weights
 from .windows import COARSE_STEP, CROP, EYE, MOUTH, SIZE, SLITS
@@ -44,7 +44,7 @@ TENSORS: dict[str, Tensor] = {
     "alpha": Tensor([1, 1, HALF, HALF], Stored.COLOUR),
     "background": Tensor([1, 3, SIZE, SIZE], Stored.COLOUR),
     "upper_lip": Tensor([1, 2, MOUTH.height, MOUTH.width], Stored.COLOUR),
-    "fold_dark": Tensor([1, 1, MOUTH.height // POOL, MOUTH.width // POOL], Stored.COLOUR),
+    "fold_fill": Tensor([1, 3, MOUTH.height // POOL, MOUTH.width // POOL], Stored.COLOUR),
     "jaw_layer": Tensor([1, 5, dense(MOUTH.height), dense(MOUTH.width)], Stored.COLOUR),
     "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.COLOUR),
     "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.COLOUR),
@@ -88,7 +88,7 @@ def appearance_graph() -> Graph:
         "alpha": behind.alpha,
         "background": behind.background,
         "upper_lip": skin.upper_lip,
-        "fold_dark": fold_darkness(g, image, points, mouth),
+        "fold_fill": fold_fill(g, image, points, mouth) * 0.5 + 128 / 255,
         "jaw_layer": densified(skin.jaw, 1, 5, MOUTH.height, MOUTH.width),
         "teeth_layer": interior.teeth,
         "cavity_layer": interior.cavity,

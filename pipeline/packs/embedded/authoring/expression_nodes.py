@@ -30,6 +30,12 @@ SOFTENING = 1.2
 FALLOFF_RINGS = [(1.13, 0.72, 0.25), (1.35, 0.32, 0), (1.8, 0, 0), (2.6, 0, 0)]
 """Copies of the face outline that carry a part of its expression: size, part at the chin, part above."""
 
+OUTLINE_BETWEEN = (0.25, 0.5, 0.75)
+"""Where between two points of the outline further nodes hold it: cheeks that move would dent it between them."""
+
+LEAST_HELD = 0.05
+"""Weight of such a node of the far side, whose points hide behind skin that moves otherwise: still a silhouette."""
+
 FADES_FROM, ENDS_AT = (1.0, 1.2), (1.4, 1.85)
 """Where expression fades out, in half extents of the face outline about its centre: beside and above it, below it."""
 
@@ -151,7 +157,15 @@ def expression_nodes(g: Graph, points: Value, values: Value, outline: Outline, m
     every = ("common", "head", "jaw")
     nodes = NodeSet(g)
     face = points[:MESH_POINTS]
-    nodes.add_face(face[:, 0:2], values[:MESH_POINTS], _seen(face))
+    seen = _seen(face)
+    nodes.add_face(face[:, 0:2], values[:MESH_POINTS], seen)
+    after = [*FACE_OUTLINE[1:], FACE_OUTLINE[0]]
+    both_seen = g.minimum(seen.take(FACE_OUTLINE), seen.take(after)).clip(LEAST_HELD, None)
+    for share in OUTLINE_BETWEEN:
+        at, moves = (
+            each.take(FACE_OUTLINE) * (1 - share) + each.take(after) * share for each in (face[:, 0:2], values)
+        )
+        nodes.add(len(after), at, moves, *every, mask=both_seen)
     for size, at_chin, above in FALLOFF_RINGS:
         part = outline.lowness * (at_chin - above) + above
         nodes.add(len(FACE_OUTLINE), outline.ring(size), values.take(FACE_OUTLINE) * part, *every)

@@ -75,22 +75,27 @@ class Generator:
         middle = driving.take([*UPPER_INNER, *LOWER_INNER]).mean(0)
         mouth = self._patch(middle + np.array([0, MOUTH_PATCH_DOWN]), MOUTH_PATCH)
         above = in_units(cut(head, mouth), MOUTH)
-        where = jaw_map(g, self.tensors, of_jaw, above, mouth) * dense_scale(MOUTH, self.shrink).reshape(1, 2, 1, 1)
-        jaw = sample_dense(self.tensors["jaw_layer"], at_pixels(where, mouth), MOUTH, self.shrink)
-        lip = linear(self._layer("upper_lip"), at_pixels(above, mouth), MOUTH.height // self.shrink)
+        on_head = at_pixels(above, mouth)
+        on_jaw = at_pixels(jaw_map(g, self.tensors, of_jaw, above, mouth), mouth)
+        dense = on_jaw * dense_scale(MOUTH, self.shrink)
+        jaw = sample_dense(self.tensors["jaw_layer"], dense, MOUTH, self.shrink)
+        lip = linear(self._layer("upper_lip"), on_head, MOUTH.height // self.shrink)
         above_lower, below_upper = as_distance(jaw[:, 3:4] * (1 / 255)), as_distance(lip[:, 0:1] * (1 / 255))
         # The line between the lips fades as they part.
         fades = line_fades(g, source, driving)
         colour = jaw[:, 0:3] + jaw[:, 4:5] * fades
         before = self._cut(frame.slits, mouth)
-        fold = linear(self.tensors["fold_dark"], at_pixels(above, mouth), MOUTH.height // POOL)
-        upper = before + (lip[:, 1:2] * fades + fold * folds_flatten(g, source, driving))
+        upper = before + lip[:, 1:2] * fades
         apart = parted(below_upper, above_lower)
         seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
         opening, as_photo = seen * uncovered, like_photo(g, source, driving)
         inside = self._inside_mouth(moves, driving, mouth, opening, as_photo) * between_lips(g, source, driving)
         below = colour + self._widen((inside - self._narrow(colour)) * self._narrow(seen))
-        changes = [self._put(self._over(upper, below, uncovered) - before, mouth)]
+        # Folds reach from beside the upper lip to beside the lower one.
+        on_either = self._over(on_head, on_jaw, uncovered.reshape(1, mouth.height, mouth.width, 1))
+        fold = (linear(self.tensors["fold_fill"], on_either, MOUTH.height // POOL) - 128) * 2
+        flatter = self._over(upper, below, uncovered) + fold * folds_flatten(g, source, driving)
+        changes = [self._put(flatter - before, mouth)]
 
         # Mouth and eyes change different pixels, so patches that overlap add up.
         eyes = [self._patch(driving.take(eye.corners).mean(0), EYE_PATCH) for eye in EYES]

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from .anatomy import LIP_MIDDLE, LOWER_INNER, MOUTH_CORNERS, UPPER_INNER
+from .anatomy import EYES, LIP_MIDDLE, LOWER_INNER, MOUTH_CORNERS, UPPER_INNER
+from .mouth_interior import EYES_TO_MOUTH
 from .writer import Graph, Value
 
-PUCKERED = np.array([0.58, 0.48, 0.45], np.float32).reshape(1, 3, 1, 1)
-"""Light between the most puckered lips, to that between spread ones, RGB."""
+KEPT_OUT = np.array([1.2, 1.6, 1.7], np.float32).reshape(1, 3, 1, 1)
+"""By what power of e puckered lips keep the light out, RGB: teeth lit more look like a part of the lip."""
+
+ROUND, AT_REST = 0.68, 0.95
+"""Widths of puckered lips and of lips at rest, to the mean of the portrait's mouth and an average one."""
+
+NARROW, TALL = 0.20, 0.45
+"""Gaps between lips, to the same, up to which round lips keep the light out, and from which on none."""
 
 LIKE_PHOTO = (0.004, 0.018)
 """Change of the gaps between the lips and of their width, in widths of the mouth, over which what is drawn between them
@@ -23,10 +30,8 @@ DRAWN_IN = 0.25
 LINE_TINT = np.array([1.06, 0.99, 0.95], np.float32).reshape(1, 3, 1, 1)
 """Colour, RGB, by which what is dark in the portrait is brightened: lips and skin lack blue."""
 
-FOLD_TINT = np.array([0.84, 1.06, 1.10], np.float32).reshape(1, 3, 1, 1)
-"""The same of folds, where light has been on skin twice: they lack blue and green."""
-
-MIDDLE = (UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE])
+MIDDLE = [UPPER_INNER[LIP_MIDDLE], LOWER_INNER[LIP_MIDDLE]]
+OUTER_EYES = [EYES[0].corners[0], EYES[1].corners[1]]
 
 
 def like_photo(g: Graph, source: Value, driving: Value) -> Value:
@@ -43,28 +48,42 @@ def like_photo(g: Graph, source: Value, driving: Value) -> Value:
 
 
 def line_fades(g: Graph, source: Value, driving: Value) -> Value:
-    """[1, 3, 1, 1] share of the line's darkness that goes: none while the lips are as far apart as in the portrait, all
-    from FADED_AT on."""
-    before, gap, width = (
-        (((points[b] - points[a]) * (points[b] - points[a])).sum(0) + 1e-9).sqrt()
-        for points, (a, b) in ((source, MIDDLE), (driving, MIDDLE), (source, MOUTH_CORNERS))
+    """[1, 3, 1, 1] share of the line's darkness that goes: none while the lips are as far apart as in the portrait and
+    the corners no nearer, or the lips closed; all from FADED_AT on, or where the corners of open lips come in."""
+    before, gap = (
+        _distance(points, MIDDLE) / (_distance(source, MOUTH_CORNERS) * FADED_AT) for points in (source, driving)
     )
-    return g.smoothstep((gap - before).abs() / (width * FADED_AT)) * LINE_TINT
+    drawn_in = (1 - _width_share(source, driving)) / DRAWN_IN
+    return g.smoothstep(g.maximum((gap - before).abs(), g.minimum(drawn_in, gap))) * LINE_TINT
 
 
 def folds_flatten(g: Graph, source: Value, driving: Value) -> Value:
-    """[1, 3, 1, 1] share of the dark in the folds beside the mouth that goes: none while its corners are as far apart
-    as in the portrait, all where they come in by DRAWN_IN."""
-    return g.smoothstep((1 - _width_share(source, driving)) / DRAWN_IN) * FOLD_TINT
+    """[] share of the folds beside the mouth that goes: none while its corners are as far apart as in the portrait, all
+    where they come in by DRAWN_IN."""
+    return g.smoothstep((1 - _width_share(source, driving)) / DRAWN_IN)
 
 
 def between_lips(g: Graph, source: Value, driving: Value) -> Value:
     """[1, 3, 1, 1] light that is left behind lips drawn together: they reach forwards and stand in its way."""
-    return g.smoothstep((_width_share(source, driving) - 0.5) / 0.4) * (1 - PUCKERED) + PUCKERED
+    own = _distance(source, MOUTH_CORNERS) / _distance(source, OUTER_EYES)
+    usual = (own * EYES_TO_MOUTH).sqrt()
+
+    def kept_out(points: Value) -> Value:
+        across, gap = (
+            _distance(points, pair) / _distance(points, OUTER_EYES) / usual for pair in (MOUTH_CORNERS, MIDDLE)
+        )
+        round_, open_ = (across - ROUND) / (AT_REST - ROUND), (gap - NARROW) / (TALL - NARROW)
+        return (1 - g.smoothstep(round_)) * (1 - g.smoothstep(open_))
+
+    return ((kept_out(driving) - kept_out(source)).clip(0, None) * -KEPT_OUT).exp()
 
 
 def _width_share(source: Value, driving: Value) -> Value:
     """[] the distance of the corners of the mouth, to that in the portrait."""
-    left, right = MOUTH_CORNERS
-    across, before = (points[right] - points[left] for points in (driving, source))
-    return ((across * across).sum(0) / ((before * before).sum(0) + 1e-6)).sqrt()
+    return _distance(driving, MOUTH_CORNERS) / _distance(source, MOUTH_CORNERS)
+
+
+def _distance(points: Value, pair: list[int]) -> Value:
+    """[] of two points."""
+    across = points[pair[1]] - points[pair[0]]
+    return ((across * across).sum(0) + 1e-9).sqrt()
