@@ -47,7 +47,8 @@ def versions() -> dict[str, str]:
 
 @dataclass
 class Report:
-    """What `render` returns and `--report` writes. `budget`: with a deadline, see `budget.Decision`."""
+    """What `render` returns and `--report` writes. `budget`: with a deadline, see `budget.Decision`. `peak_memory`:
+    bytes resident in this process; on a fleet, in the one that had the most."""
 
     pack: str = ""
     pack_revision: str = ""

@@ -111,7 +111,8 @@ class Settings:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Settings:
         """Raises SettingsError: an unknown name or a value out of range."""
-        unknown = set(data) - {field.name for field in fields(cls)}
-        if unknown:
-            raise SettingsError(f"unknown settings: {', '.join(sorted(unknown))}; is the sender of a newer version?")
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(set(data) - set(known)):
+            wrong = ", ".join(unknown)
+            raise SettingsError(f"unknown settings: {wrong}; this version knows {', '.join(known)}")
         return cls(**data)

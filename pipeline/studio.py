@@ -86,7 +86,9 @@ class Studio:
             names += [self.source.model, "appearance", generator]
         for name in names:
             spec = self.pack.manifest.model(name)
-            self.models.get(name).run({role: tensor.zeros() for role, tensor in spec.inputs.items()})
+            model = self.models.get(name)
+            model.run({role: tensor.zeros() for role, tensor in spec.inputs.items()})
+            model.spent()  # of no stage: the first that runs the model is not to count what was before it
 
     def prepare_portrait(self, source: Path | BinaryIO, settings: Settings, report: Report) -> Portrait:
         """Stage 2."""

@@ -144,6 +144,7 @@ class Fleet:
             for stage, record in state.result.get("report", {}).items():
                 total = StageRecord.of_json(data["stages"].get(stage, {}))
                 data["stages"][stage] = asdict(total.plus(StageRecord.of_json(record)))
+        data["peak_memory"] = max(record["peak_memory"] for record in data["stages"].values())
         for name, kind in (("rendered_again", "rendered again"), ("carried_on", "carried on")):
             data["frames"][name] = [
                 {"frame": r["index"], "reasons": list(r["reasons"])} for r in repairs if r["kind"] == kind

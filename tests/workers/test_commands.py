@@ -70,7 +70,9 @@ def test_a_job_step_by_step(shell: Shell, voice: Path, tmp_path: Path) -> None:
     assert out == f"{tmp_path / 'film.webm'}: {(tmp_path / 'film.webm').stat().st_size} bytes"
     assert job in shell("jobs")[1]
     assert job in [entry["job"] for entry in shell.json("jobs")]
-    assert shell.json("watch", job)["film"]["frames"] == 5
+    report = shell.json("watch", job)
+    assert report["film"]["frames"] == 5
+    assert report["peak_memory"] == max(stage["peak_memory"] for stage in report["stages"].values()) > 50e6
     assert shell("forget", job)[:2] == (0, f"{job} forgotten")
     code, _, err = shell("status", job)
     assert code == 2
