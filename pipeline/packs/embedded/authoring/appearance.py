@@ -26,39 +26,42 @@ from .writer import Graph, Value
 class Stored(Enum):
     """How a tensor is kept: its element type in ONNX. The generators take all of them as float32."""
 
-    COLOUR = TensorProto.UINT8
-    """Colours and coverage, 0..255, as fine as the photo itself. Weights in steps (warp_fields.py): right to a 250th of
-    the motion."""
+    BYTE = TensorProto.UINT8
+    """Whole levels 0..255: colours and coverage, as fine as the photo itself; weights in steps (kept_in_steps of
+    warp_fields.py), right to a 250th of the motion."""
     WEIGHT = TensorProto.FLOAT16
     """Weights of displacements: right to a 2000th of the motion."""
     EXACT = TensorProto.FLOAT
+    """What is small, and what would be seen to be rounded."""
 
 
 class Tensor(NamedTuple):
+    """One tensor's shape, and how it is kept."""
+
     shape: list[int]
     stored: Stored
 
 
 TENSORS: dict[str, Tensor] = {
-    "head_color": Tensor([1, 3, dense(SIZE), dense(SIZE)], Stored.COLOUR),
-    "alpha": Tensor([1, 1, HALF, HALF], Stored.COLOUR),
-    "background": Tensor([1, 3, SIZE, SIZE], Stored.COLOUR),
-    "upper_lip": Tensor([1, 2, MOUTH.height, MOUTH.width], Stored.COLOUR),
-    "fold_fill": Tensor([1, 3, MOUTH.height // POOL, MOUTH.width // POOL], Stored.COLOUR),
-    "jaw_layer": Tensor([1, 5, dense(MOUTH.height), dense(MOUTH.width)], Stored.COLOUR),
-    "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.COLOUR),
-    "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.COLOUR),
+    "head_color": Tensor([1, 3, dense(SIZE), dense(SIZE)], Stored.BYTE),
+    "alpha": Tensor([1, 1, HALF, HALF], Stored.BYTE),
+    "background": Tensor([1, 3, SIZE, SIZE], Stored.BYTE),
+    "upper_lip": Tensor([1, 2, MOUTH.height, MOUTH.width], Stored.BYTE),
+    "fold_fill": Tensor([1, 3, MOUTH.height // POOL, MOUTH.width // POOL], Stored.BYTE),
+    "jaw_layer": Tensor([1, 5, dense(MOUTH.height), dense(MOUTH.width)], Stored.BYTE),
+    "teeth_layer": Tensor([1, 5, MOUTH.height, MOUTH.width], Stored.BYTE),
+    "cavity_layer": Tensor([1, 7, MOUTH.height, MOUTH.width], Stored.BYTE),
     "crop_rigid": Tensor([CROP.nodes(COARSE_STEP), OF_RIGID], Stored.WEIGHT),
-    "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON - OF_RIGID], Stored.COLOUR),
+    "crop_weights": Tensor([CROP.nodes(COARSE_STEP), OF_COMMON - OF_RIGID], Stored.BYTE),
     "crop_steps": Tensor([1, OF_COMMON - OF_RIGID], Stored.EXACT),
     "head_weights": Tensor([SLITS.nodes(), OF_HEAD], Stored.WEIGHT),
-    "jaw_weights": Tensor([MOUTH.nodes(), OF_JAW - OF_RIGID], Stored.COLOUR),
+    "jaw_weights": Tensor([MOUTH.nodes(), OF_JAW - OF_RIGID], Stored.BYTE),
     "jaw_steps": Tensor([1, OF_JAW - OF_RIGID], Stored.EXACT),
     "keypoint_weights": Tensor([FACTORS, POINTS], Stored.EXACT),
     "mouth_weights": Tensor([6, POINTS], Stored.EXACT),
-    "eye_still": Tensor([2, 8, EYE.height, EYE.width], Stored.COLOUR),
-    "eye_lashes": Tensor([2, 3, dense(EYE.height), dense(EYE.width)], Stored.COLOUR),
-    "eye_irises": Tensor([2, 4, dense(EYE.height), dense(EYE.width)], Stored.COLOUR),
+    "eye_still": Tensor([2, 8, EYE.height, EYE.width], Stored.BYTE),
+    "eye_lashes": Tensor([2, 3, dense(EYE.height), dense(EYE.width)], Stored.BYTE),
+    "eye_irises": Tensor([2, 4, dense(EYE.height), dense(EYE.width)], Stored.BYTE),
     "eye_frames": Tensor([2, 4, 2], Stored.EXACT),
     "lid_edges": Tensor([2, 2, COLUMNS], Stored.EXACT),
     "lid_motion": Tensor([2, 2, COLUMNS, 7], Stored.EXACT),
@@ -116,6 +119,6 @@ def appearance_graph() -> Graph:
 
 
 def _kept(value: Value, stored: Stored) -> Value:
-    if stored is Stored.COLOUR:
+    if stored is Stored.BYTE:
         value = value.graph.op("Round", value.clip(0, 1) * 255)
     return value if stored is Stored.EXACT else value.cast(stored.value)
