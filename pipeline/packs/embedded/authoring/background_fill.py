@@ -57,9 +57,10 @@ def halved(image: Value) -> Value:
 
 
 def mean(image: Value, radius: int) -> Value:
-    """Means of squares about each pixel, of those of their pixels that are in the image."""
+    """Means of squares about each pixel, of those of their pixels that are in the image: of rows, then of columns."""
     side = 2 * radius + 1
-    return image.graph.op("AveragePool", image, kernel_shape=[side, side], pads=[radius] * 4)
+    rows = image.op("AveragePool", kernel_shape=[1, side], pads=[0, radius, 0, radius])
+    return rows.op("AveragePool", kernel_shape=[side, 1], pads=[radius, 0, radius, 0])
 
 
 def spread(g: Graph, image: Value, channels: int, hidden: Value, finest: int) -> Value:
