@@ -17,7 +17,7 @@ from .packs.specs import KeyFrameSpec
 from .settings import Settings
 
 APART = (2, 3, 4, 6, 8, 12, 17, 25)
-"""Frames from one key frame to the next, a step at a time; contracts.md §6 wants one in 25 at least."""
+"""Frames from one key frame to the next, a step at a time; timeline-studio has one in 25 at least."""
 
 LOWEST_FPS = 0.1
 """The lowest key-frame rate that settings take."""

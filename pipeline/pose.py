@@ -1,4 +1,4 @@
-"""Head pose: degrees, bins and rotation matrices (contracts.md §4)."""
+"""Head pose: degrees, bins and rotation matrices (LivePortrait)."""
 
 from __future__ import annotations
 

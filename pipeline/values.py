@@ -111,7 +111,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Source:
-    """Source keypoints and what is this person's own (contracts.md §4).
+    """Source keypoints and what is this person's own (LivePortrait).
 
     `keypoints`: [K, 3] x_s = scale * (kp @ R + exp), with t_x and t_y added to x and y.
     `kp`: [K, 3] canonical keypoints; `rotation`: [3, 3]; `scale`: 1; `translation`: [3];

@@ -55,6 +55,10 @@ class Films(ABC):
         return RemoteFilms(place, hours)
 
     @abstractmethod
+    def check(self) -> None:
+        """Raises SettingsError: this process can keep no films there. Asked before a worker is at work."""
+
+    @abstractmethod
     def put(self, job: str, key: str, path: Path) -> str:
         """Keep a film; its address, or `key` where it is an artifact. Raises OutputError: it cannot be kept."""
 
@@ -74,6 +78,9 @@ class StoredFilms(Films):
         super().__init__(hours)
         self._store = store
 
+    def check(self) -> None:
+        """Nothing: Redis may come later."""
+
     def put(self, job: str, key: str, path: Path) -> str:
         self._store.put(key, path.read_bytes(), job=job, lifetime=self.hours * 3600)
         return key
@@ -91,6 +98,17 @@ class FolderFilms(Films):
     def __init__(self, folder: Path, hours: float) -> None:
         super().__init__(hours)
         self.folder = folder.absolute()
+
+    def check(self) -> None:
+        probe = self.folder / f".{uuid4().hex[:8]}.part"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise SettingsError(
+                f"films cannot be written to {self.folder} ({error.strerror}); give another place with TALKREEL_FILMS"
+            ) from None
 
     def put(self, job: str, key: str, path: Path) -> str:
         target = self.folder / f"{job}.webm"
@@ -123,6 +141,9 @@ class RemoteFilms(Films):
         super().__init__(hours)
         self._address = address.rstrip("/")
         self._files, self._root = _fsspec(self._address)
+
+    def check(self) -> None:
+        """Nothing but what opening the address checks: it may come later."""
 
     def put(self, job: str, key: str, path: Path) -> str:
         try:

@@ -25,6 +25,7 @@ class StageProgress:
 
     def __init__(self, *, quiet: bool = False) -> None:
         console = Console(stderr=True)
+        self._quiet = quiet
         self._bars = Progress(
             TextColumn("{task.description:<12}"),
             BarColumn(),
@@ -54,3 +55,8 @@ class StageProgress:
         """A line above the bars; nothing where there are none."""
         if not self._bars.disable:
             self._bars.console.print(text, markup=False, highlight=False)
+
+    def warn(self, text: str) -> None:
+        """A line on standard error, above the bars where there are some; nothing on request."""
+        if not self._quiet:
+            self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)

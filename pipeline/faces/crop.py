@@ -1,4 +1,4 @@
-"""The square that the networks see, from the landmarks (contracts.md §9)."""
+"""The square that the networks see, from the landmarks (LivePortrait's crop)."""
 
 from __future__ import annotations
 

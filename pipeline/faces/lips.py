@@ -1,4 +1,4 @@
-"""How far a mouth is open in the portrait (contracts.md §9)."""
+"""How far a mouth is open in the portrait (LivePortrait's lip ratio)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A picture of half the size from the same network, by leaving out its last upsampling (contracts.md §7).
+"""A picture of half the size from the same network, which timeline-studio made its preview with: without the last
+upsampling.
 
 The last doubling on the way to the picture goes, so that all layers after it run on a quarter of the pixels, with
 their own weights. Values from elsewhere that meet them there (maps of factors and offsets, for instance) are resized

@@ -20,7 +20,7 @@ GREATEST_SMOOTHING = 0.999
 
 @dataclass(frozen=True)
 class SpeechSpec:
-    """The speech encoder's and the denoiser's frame (contracts.md §2, §3).
+    """The speech encoder's and the denoiser's frame (JoyVASA).
 
     `encoder`, `denoiser`: names of the two models.
     `reflect_pads`: samples of reflection on both sides of a window, one padding after the other.
@@ -114,7 +114,7 @@ class MotionPart:
 
 @dataclass(frozen=True)
 class MotionLayout:
-    """What stands where in the motion vector (contracts.md §3, last points).
+    """What stands where in the motion vector (JoyVASA's motion template).
 
     `smoothing`: the pack's default of `stages.smoothing`, 0 = none.
     """
@@ -159,12 +159,12 @@ def _part(section: Section, template: dict[str, Any]) -> MotionPart:
 
 @dataclass(frozen=True)
 class DrivingSpec:
-    """How motion becomes driving keypoints (contracts.md §4).
+    """How motion becomes driving keypoints (LivePortrait).
 
     A part's rule: "relative" (to the film's first frame, added to the source's), "offset" (added to the
     source's as it is) or "absolute" (replaces the source's).
     `lip_points` follow `lip_rule` instead of the expression's.
-    `expression_frame`: "camera" adds the expression after the head's rotation (contracts.md §4), "head"
+    `expression_frame`: "camera" adds the expression after the head's rotation (LivePortrait), "head"
     turns it with the head: x = scale * ((kp + exp) @ R).
     """
 
@@ -193,7 +193,7 @@ class DrivingSpec:
 
 @dataclass(frozen=True)
 class PoseBins:
-    """Head pose from bins: degrees = step * sum(i * softmax(logits)_i) + offset (contracts.md §4)."""
+    """Head pose from bins: degrees = step * sum(i * softmax(logits)_i) + offset (LivePortrait)."""
 
     step: float
     offset: float
@@ -223,7 +223,7 @@ class SourceSpec:
 
 @dataclass(frozen=True)
 class KeyFrameSpec:
-    """Which frames the generator renders (contracts.md §6).
+    """Which frames the generator renders (after timeline-studio).
 
     `fps`: default rate. `least_fps`: the lowest that a film short of time gets; 0 = one in 25 frames.
     `extra_percentile`: extras where the mouth's speed is above this percentile of the film's. `extra_gap`: least
@@ -248,7 +248,7 @@ class KeyFrameSpec:
 
 @dataclass(frozen=True)
 class CheckSpec:
-    """Thresholds of the frame checks (contracts.md §6); pictures are 0..1.
+    """Thresholds of the frame checks (after timeline-studio); pictures are 0..1.
 
     `points`: the distance is taken over points x points. `samples`: at most so many strided values for
     variance and extremes.

@@ -70,7 +70,7 @@ def _rotation(outputs: Mapping[str, Array], spec: SourceSpec) -> F32:
 
 
 def close_mouth(source: Source, ratio: float, model: Model) -> Source:
-    """The source with what closes its mouth at rest (contracts.md §9).
+    """The source with what closes its mouth at rest (LivePortrait's lip retargeting).
 
     Args:
         ratio: how far the mouth is open in the portrait, see `faces.lips`.

@@ -1,4 +1,4 @@
-"""Stage 8: is a frame good? And what to do when it is not (contracts.md §6)."""
+"""Stage 8: is a frame good? And what to do when it is not (after timeline-studio's)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5: motion becomes driving keypoints (contracts.md §4, §9)."""
+"""Stage 5: motion becomes driving keypoints (LivePortrait's relative motion)."""
 
 from __future__ import annotations
 

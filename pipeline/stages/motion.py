@@ -1,4 +1,4 @@
-"""Stage 3: from the sound to the motion, window by window (contracts.md §3).
+"""Stage 3: from the sound to the motion, window by window (JoyVASA).
 
 Sound is cut into windows of the pack's length. The encoder turns a window into audio features, the diffusion sampler
 asks the denoiser for the motion; each window starts from the last frames of the one before. Where the pack

@@ -1,4 +1,4 @@
-"""The last step of stage 3: a calmer head (contracts.md §9)."""
+"""The last step of stage 3: a calmer head (LivePortrait's smoothing of the driving motion)."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +45,17 @@ def test_what_is_none_is_refused(
         read()
 
 
-def test_a_worker_does_not_begin_with_them(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("TALKREEL_GRACE", "soon")
-    assert main(["worker"]) == 2
-    assert "TALKREEL_GRACE 'soon' is not a whole number from 0 to 86400" in capsys.readouterr().err
+def test_a_worker_does_not_begin_with_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for name, text, told in (
+        ("TALKREEL_GRACE", "soon", "TALKREEL_GRACE 'soon' is not a whole number from 0 to 86400"),
+        ("TALKREEL_FILM_HOURS", "many", "TALKREEL_FILM_HOURS 'many' is not a number of hours"),
+        ("TALKREEL_FILMS", str(file), f"films cannot be written to {file} (File exists)"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, text)
+            assert main(["worker"]) == 2
+        assert told in capsys.readouterr().err

@@ -89,5 +89,7 @@ def test_an_address_of_a_kind_that_is_not_there_is_refused() -> None:
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, film: Path) -> None:
     (tmp_path / "file").touch()
     films = Films.read(MemoryStore(), {"TALKREEL_FILMS": str(tmp_path / "file")})
+    with pytest.raises(SettingsError, match=r"films cannot be written to .*file \(.*TALKREEL_FILMS"):
+        films.check()
     with pytest.raises(OutputError, match="TALKREEL_FILMS"):
         films.put("job", "film:x", film)

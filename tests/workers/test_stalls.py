@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from pipeline.cli.main import main
 from tests.workers.fleet import WAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
 from workers import job_view
 from workers.client import Job
+from workers.commands import watch
+from workers.commands.watch import follow
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +122,27 @@ def test_a_step_whose_process_stands_still_is_named_with_its_worker(
     job.cancel()
 
 
-def test_a_queue_that_no_worker_takes_is_named(fleet: TestFleet, voice: Path, reader: Reader) -> None:
+def test_a_queue_that_no_worker_takes_is_named(
+    fleet: TestFleet, voice: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = fleet.submit(voice, seed=34)
     item = reader.wait_stalled(job, "encode:0", "sent")
     assert (item["queue"], item["worker"]) == ("encode", "")
-    assert "encode:0 waits for a worker of queue encode" in reader.told(job)
-    fleet.start("two", odd=True, queues="encode")
-    job.wait(timeout=WAIT)
+    told = "encode:0 waits for a worker of queue encode"
+    assert told in reader.told(job)
+    monkeypatch.setattr(watch, "LOOK", 0.1)
+    with ThreadPoolExecutor() as threads:
+        following = threads.submit(follow, job, quiet=False)
+        err = ""
+
+        def is_told() -> bool:
+            nonlocal err
+            err += reader.capsys.readouterr().err
+            return told in err
+
+        wait_until(is_told, WAIT, lambda: f"not told of it: {err}")
+        fleet.start("two", odd=True, queues="encode")
+        following.result(WAIT)
+    assert (err + reader.capsys.readouterr().err).count(told) == 1
     assert reader.stalled(job) == []
     assert job.result() == made_here(voice, seed=34)

@@ -23,3 +23,14 @@ def connected(args: argparse.Namespace) -> Client:
 def show(args: argparse.Namespace, data: Any, text: str) -> None:
     """Print the JSON or the text, as asked for."""
     print(json.dumps(data) if args.json else text)
+
+
+def standstill(item: dict[str, Any]) -> str:
+    """One of `stalled` in a job's status, in words: what stands still, where, and for how long."""
+    if item["status"] == "running":
+        where = f"on worker {item['worker']}"
+    else:
+        before = f", given up by worker {item['worker']}" if item["worker"] else ""
+        where = f"waits for a worker of queue {item['queue']}{before}"
+    note = f" ({item['note']})" if item["note"] else ""
+    return f"stalled for {item['seconds']:.0f} s: {item['step']} {where}{note}"

@@ -10,7 +10,7 @@ from pipeline.render import check_output
 
 from ..client import Job
 from ..errors import JobNotFoundError
-from .common import add_fleet, connected, show
+from .common import add_fleet, connected, show, standstill
 
 
 class _OneJob:
@@ -31,7 +31,7 @@ class StatusCommand(_OneJob):
 
     def run(self, args: argparse.Namespace) -> int:
         status = self.job(args).status()
-        show(args, status, "\n".join([_line(status), *map(_stalled, status["stalled"])]))
+        show(args, status, "\n".join([_line(status), *(f"  {standstill(item)}" for item in status["stalled"])]))
         return 0
 
 
@@ -101,14 +101,3 @@ def _line(status: dict[str, Any]) -> str:
     if status["error"]:
         ending = f"  {status['error']['message']}"
     return f"{status['job']}  {status['state']:<9}  {count}  {held:.1f} MB  {status['seconds']:.0f} s ago{ending}"
-
-
-def _stalled(item: dict[str, Any]) -> str:
-    """What stands still, where, and for how long."""
-    if item["status"] == "running":
-        where = f"on worker {item['worker']}"
-    else:
-        before = f", given up by worker {item['worker']}" if item["worker"] else ""
-        where = f"waits for a worker of queue {item['queue']}{before}"
-    note = f" ({item['note']})" if item["note"] else ""
-    return f"  stalled for {item['seconds']:.0f} s: {item['step']} {where}{note}"

@@ -12,9 +12,13 @@ from pipeline.machine import memory_allowed
 from pipeline.packs.store import DEFAULT_PACK, open_pack
 from pipeline.runtime.options import cores_allowed
 
+from ..artifacts import RedisStore
+from ..canvas import QUEUES as QUEUE_OF
 from ..capacity import MOST_PROCESSES, Capacity
 from ..config import QUEUES, grace
+from ..connections import Connections
 from ..devices import check_ladder
+from ..films import Films
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -46,6 +50,8 @@ class WorkerCommand:
                 f"processes {args.processes} is out of range; give a number from 1 to {MOST_PROCESSES}, or leave it out"
             )
         grace()  # told now, not when the worker is at work
+        if QUEUE_OF["mux"] in queues:
+            Films.read(RedisStore(Connections.read().artifacts)).check()
         strict = args.strict_providers or bool(os.environ.get("TALKREEL_STRICT_PROVIDERS"))
         found = check_ladder(args.providers or os.environ.get("TALKREEL_PROVIDERS") or None, strict)
         capacity = Capacity(open_pack(DEFAULT_PACK).manifest, queues, cores_allowed(), memory_allowed())

@@ -41,7 +41,7 @@ class Spec:
     encoder_channels: tuple[int, int, int] = (64, 128, 256)
     """Channels of the appearance network's first three convolutions."""
     preview: bool = False
-    """Run the last block at half the size: an image of 4 times `size` (contracts.md §7)."""
+    """Run the last block at half the size: an image of 4 times `size` (see graphs/half_size.py)."""
 
     def __post_init__(self) -> None:
         if self.size % 2**HOURGLASS_LEVELS:

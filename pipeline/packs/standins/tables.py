@@ -9,7 +9,7 @@ import numpy as np
 from ...graphs.standins.transformer import PREVIOUS, STEPS
 
 AUDIO, MOTION, EXPRESSION = 256, 73, 63
-# Of the published cosine schedule (contracts.md §3).
+# Of the published cosine schedule (JoyVASA's).
 OFFSET, LEAST_BETA, GREATEST_BETA = 0.008, 1e-4, 0.999
 
 INDENT = 19

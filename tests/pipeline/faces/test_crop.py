@@ -45,7 +45,7 @@ def test_it_turns_with_the_face(degrees: float) -> None:
 def test_a_frontal_face_is_as_wide_in_the_published_crop_as_in_training(
     turn: float, mirrored: bool, face_finder: FaceFinder, sample_picture: NDArray[np.uint8]
 ) -> None:
-    """contracts.md §9: face width over crop width near 0.43, by the shipped manifest and our landmarks; the width is
+    """LivePortrait's: face width over crop width near 0.43, by the shipped manifest and our landmarks; the width is
     that between the outermost points at the height of the ears."""
     manifest = read_registry(SHIPPED_REGISTRY).entry("timeline-studio").manifest
     spec = CropSpec.read(manifest.root.section("crop"))

@@ -22,7 +22,7 @@ TINY = replace(
 
 
 def test_the_published_structure_gives_the_published_preview() -> None:
-    """contracts.md §7: one Resize is left out, and what the last block is modulated by has half the sides."""
+    """One Resize is left out, as in timeline-studio, and what the last block is modulated by has half the sides."""
     made = prepare(ir.from_proto(generator(TINY)))
     before = len(made.graph)
     done = half_size(made)

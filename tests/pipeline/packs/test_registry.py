@@ -1,4 +1,4 @@
-"""Known packs: the shipped registry says what contracts.md §1 says; damaged ones are refused."""
+"""Known packs: the shipped registry says what was published; damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ stitching_lip.onnx 150609 33489d795915b78a8e96787c42c367cac23a0d5d3d2bd3efbb4af5
     ],
 )
 def test_the_shipped_entries_are_the_published_packs(name: str, hub: str, revision: str, table: str) -> None:
-    """contracts.md §1 and §8, copied here: every path, size, hash, number of parts, revision and licence."""
+    """What was published, copied here: every path, size, hash, number of parts, revision and licence."""
     entry = read_registry(SHIPPED_REGISTRY).entry(name)
     assert (entry.origin.hub, entry.origin.revision, entry.revision) == (hub, revision, revision)
     published, parts = {}, {}

@@ -32,7 +32,7 @@ def test_sample(sample: Portrait, sample_picture: U8) -> None:
     assert abs(outer_eyes[:, 0].mean()) < 0.03
     assert 0.4 < chin[1] < 0.8
     width = sample.landmarks[:, 0].max() - sample.landmarks[:, 0].min()
-    assert 0.41 < width / 2 < 0.45  # contracts.md §9
+    assert 0.41 < width / 2 < 0.45  # as LivePortrait's crop
     assert sample.landmarks[1, 2] < sample.landmarks[[234, 454], 2].min()  # the nose is nearest
 
 

@@ -22,7 +22,7 @@ IMAGE = 4 * SIDE
 
 
 def generator(*, preview: bool = False) -> onnx.ModelProto:
-    """`feature_3d` and keypoints to a picture of 32 pixels, or of 16 as contracts.md §7 has it."""
+    """`feature_3d` and keypoints to a picture of 32 pixels, or of 16 as a preview has it."""
     w = GraphWriter(SeededWeights(), auto_pad=True)
     volume = w.conv("feature_3d", "volume", (CHANNELS, CHANNELS), (3, 3, 3), gain=1)
     moved = w.node("ReduceMean", w.node("Sub", "kp_source", "kp_driving"), w.integers(1), keepdims=1)

@@ -56,7 +56,7 @@ TENSORS: dict[str, tuple[dict[str, list[int]], dict[str, list[int]]]] = {
     "liveportrait-webgpu/liveportrait-generator-preview-fp16.onnx": (GENERATOR, {"out": [1, 3, 256, 256]}),
     "liveportrait-webgpu/liveportrait-generator-quality-fp16.onnx": (GENERATOR, {"out": [1, 3, 512, 512]}),
 }
-"""contracts.md §2."""
+"""Tensors of timeline-studio's models."""
 
 
 @pytest.mark.parametrize("file", TENSORS)
@@ -79,7 +79,7 @@ def test_the_shipped_manifest_names_the_published_tensors(file: str) -> None:
 
 
 def test_tables_have_the_published_lengths(published: Pack) -> None:
-    """contracts.md §2, last paragraph; the schedule is the published one, too."""
+    """Layouts of the tables; the schedule is the published one, too."""
     assert published.manifest.files["joyvasa/joyvasa-conditioning.bin"].bytes == 14184
     schedule = published.floats("joyvasa/joyvasa-schedule.bin").reshape(51, 2)
     with np.load(Path(__file__).parents[3] / "data/golden/sampler.npz") as golden:
@@ -91,7 +91,7 @@ def test_tables_have_the_published_lengths(published: Pack) -> None:
 
 
 def test_published_generators_keep_volumes_in_convolutions_alone(published: Pack) -> None:
-    """contracts.md §1 and §7: no GridSample of a volume, 13 rank-5 convolutions, halved weights, float32 edges."""
+    """As published: no GridSample of a volume, 13 rank-5 convolutions, halved weights, float32 edges."""
     model = onnx.load(published.path("liveportrait-webgpu/liveportrait-generator-quality-fp16.onnx"))
     ranks = {value.name: len(value.type.tensor_type.shape.dim) for value in model.graph.value_info}
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
