@@ -162,6 +162,14 @@ def test_teeth_behind_a_pucker_look_like_no_lip(smiling: Actor) -> None:
     assert inside < 0.45 * lip
 
 
+def test_the_dark_corner_of_a_smile_is_no_dot_beside_a_pucker(kofi: Actor) -> None:
+    """0.80 of the skin's light, as his lips are no further apart than in his smile."""
+    (keypoints,), (frame,) = kofi.keypoints([POSES["oo"]]), kofi.act(POSES["oo"])
+    x, y = (int(value) for value in in_pixels(keypoints)[MOUTH_CORNERS[1], :2])
+    beside = frame[y - 6 : y + 7, x + 3 : x + 10].mean(2)
+    assert beside.min() > 0.86 * np.median(beside)
+
+
 def test_moving_cheeks_do_not_dent_the_outline_between_its_points(anna: Actor) -> None:
     """Half-way between two points of the outline of a face half turned away its skin went 15.7 pixels astray."""
     actor = Actor.open(FACES / "amara.jpg", anna.studio)

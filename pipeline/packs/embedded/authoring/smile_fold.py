@@ -26,6 +26,12 @@ WIDEST = 13
 UNLIKE = (0.006, 0.03)
 """How unlike both sides it is when it begins to be taken for a fold, and from which on it is one for sure."""
 
+ROUGH = (0.013, 0.019)
+"""Mean detail of skin, grain and stubble at most, and of hair at least: what the pooled pixels do not tell."""
+
+HAIR_AROUND = 11
+"""Side, pooled pixels, of the window over which detail is evened out, and by which hair keeps its surroundings."""
+
 BAND = (0.09, 0.15)
 """Distance from a fold's line, in widths of the mouth, up to which all of it goes, and from which nothing does."""
 
@@ -40,6 +46,13 @@ AROUND = 15
 
 SWEEPS, STEP = 12, 7
 """Of the membrane's relaxation, and the side of its window, pooled pixels."""
+
+NEAR, LIGHTER = 5, 0.045
+"""Side, pooled pixels, of what is around a place, and how much lighter than its lightest the place may become: what is
+dark over more than that is a shadow, and would turn into a stain."""
+
+DARKER = 0.06
+"""How much darker a ridge may become: some of its light is shine, which stays when the ridge goes."""
 
 SHARPENED = 1
 """How often what enlarging softens is made up for."""
@@ -73,6 +86,9 @@ def fold_fill(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> Valu
     ridge = bright - _highest(-_highest(-bright, WIDEST), WIDEST)
     unlike = _evened(_highest(g.maximum(valley, ridge), 3), 3)
     is_fold = g.smoothstep((unlike - UNLIKE[0]) / (UNLIKE[1] - UNLIKE[0]))
+    detail = pool((photo - _enlarged(here)).mean(1, keep=True).abs(), POOL) * skin
+    rough = _highest(_evened(detail, HAIR_AROUND), HAIR_AROUND)
+    skin = skin * (1 - g.smoothstep((rough - ROUGH[0]) / (ROUGH[1] - ROUGH[0])))
 
     # A membrane over the band, held by the skin beside it: begun from the mean of that around, then relaxed.
     held = g.smoothstep((near - SIDES[0]) / (SIDES[1] - SIDES[0])) * skin
@@ -81,6 +97,7 @@ def fold_fill(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> Valu
     by_photo = here * held
     for _ in range(SWEEPS):
         flat = by_photo + _evened(flat, STEP) * (1 - held)
+    flat = g.minimum(g.maximum(flat, here - DARKER), _highest(here, NEAR) + LIGHTER)
     inside = 1 - g.smoothstep((near - BAND[0]) / (BAND[1] - BAND[0]))
     share = inside * is_fold * skin
     # What is enlarged again is softer than the photo: so it is made up for.
