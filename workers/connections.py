@@ -13,14 +13,14 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import redis
-from redis.backoff import ExponentialBackoff
+from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.retry import Retry
 
 from pipeline.errors import SettingsError
@@ -113,6 +113,16 @@ class RedisServer:
             password=self.password,
             **{**defaults, **options},
         )
+
+    def check_login(self) -> None:
+        """Raises FleetUnreachableError: the server is there and does not let us in. One that is not there may come
+        later."""
+        with suppress(*_PASSING_ERRORS), self.client(retry=Retry(NoBackoff(), 0)) as client:
+            try:
+                client.ping()
+            except redis.exceptions.AuthenticationError:
+                with self.errors():
+                    raise
 
     @contextmanager
     def errors(self) -> Iterator[None]:

@@ -163,6 +163,10 @@ def test_a_wrong_password_or_user(tls_redis: RedisServer) -> None:
         text = refusal(replace(tls_redis.address, **change))
         assert "refuses us" in text
         assert "wrong-one" not in text
+        with pytest.raises(FleetUnreachableError) as caught:
+            replace(tls_redis.address, **change).check_login()
+        assert str(caught.value) == text
+    tls_redis.address.check_login()
 
 
 def test_a_wrong_authority(tls_redis: RedisServer, other_authority: Path) -> None:
@@ -198,3 +202,4 @@ def test_nobody_there() -> None:
     with RedisServer() as server:
         address = server.address
     assert "is it running?" in refusal(address)
+    address.check_login()  # it may come later

@@ -50,8 +50,11 @@ class WorkerCommand:
                 f"processes {args.processes} is out of range; give a number from 1 to {MOST_PROCESSES}, or leave it out"
             )
         grace()  # told now, not when the worker is at work
+        connections = Connections.read()
         if QUEUE_OF["mux"] in queues:
-            Films.read(RedisStore(Connections.read().artifacts)).check()
+            Films.read(RedisStore(connections.artifacts)).check()
+        for server in (connections.broker, connections.artifacts):
+            server.check_login()
         strict = args.strict_providers or bool(os.environ.get("TALKREEL_STRICT_PROVIDERS"))
         found = check_ladder(args.providers or os.environ.get("TALKREEL_PROVIDERS") or None, strict)
         capacity = Capacity(open_pack(DEFAULT_PACK).manifest, queues, cores_allowed(), memory_allowed())
