@@ -25,8 +25,8 @@ LASHES, LASHES_END = 0.04, 0.10
 SKIN_ABOVE, SKIN_BELOW = [0.14, 0.18, 0.22, 0.26], [0.11, 0.14, 0.17]
 """Where above the upper lid's edge and below the lower one's the colour of the closed lid is taken, widths."""
 
-GLARE = 1.3
-"""Skin brighter than this, to the usual along a lid, is a reflection on glasses."""
+GLARE, GLARE_SURE = 1.25, 0.15
+"""From how bright on, to the usual along a lid, skin is a reflection on glasses, and how much more makes it sure."""
 
 IN_SHADE = 0.3
 """How much of its colour a closed lid has from below the eye: above it, the brow casts a shadow that the lid, which
@@ -115,13 +115,16 @@ class ClosedLid:
         return grain * ((2 - energy / (usual * PLAIN)).clip(0, 1) * lid)
 
     def _skin_along(self, edge: Value, reaches: list[float]) -> Value:
-        """[3, 64] the colour of the skin beside a lid: of several rows rather the brighter, which are no crease; at
-        most GLARE of what is usual along the lid."""
+        """[3, 64] the colour of the skin beside a lid: of several rows rather the brighter, which are no crease; the
+        usual colour along the lid in place of a reflection."""
         colours = self._rows(edge, reaches)
         weights = (colours.mean(1, keep=True) * 18).exp()
         found = (colours * weights).sum(0) / weights.sum(0)
         light = found.mean(0, keep=True) + 0.02
-        return found * self.g.minimum(GLARE / (1 / light).mean(1, keep=True) / light, 1.0)
+        dark = 1 / (light * light)
+        usual = (found * dark).sum(1, keep=True) / dark.sum(1, keep=True)
+        glare = self.g.smoothstep((light / (usual.mean(0, keep=True) + 0.02) - GLARE) / GLARE_SURE)
+        return found + (usual - found) * glare
 
     def _rows(self, edge: Value, reaches: list[float]) -> Value:
         """[rows, 3, 64] the photo along copies of a lid's edge."""
