@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +34,18 @@ OnProgress = Callable[[str, int, int], None]
 
 AHEAD = 8
 """Frames made ahead of the encoder; more would only cost memory."""
+
+
+def check_film(path: Path) -> Path:
+    """`check_output` for a film.
+
+    Raises:
+        OutputError: as there, or its name is that of another format: players go by the name.
+    """
+    kind = mimetypes.guess_type(path.name)[0] or ""
+    if kind.startswith(("video/", "audio/", "image/")) and kind != "video/webm":
+        raise OutputError(f"{path} would be a WebM by another format's name; call it {path.with_suffix('.webm').name}")
+    return check_output(path)
 
 
 def check_output(path: Path) -> Path:
@@ -110,7 +123,7 @@ def render(
     begun, clock = time.perf_counter(), Deadline(deadline)
     settings = settings or Settings()
     studio = studio or Studio(pack if isinstance(pack, Pack) else open_pack(pack), options or RuntimeOptions())
-    output = check_output(Path(output))
+    output = check_film(Path(output))
     check_inputs_stay(output, portrait, audio)
     studio.require_memory(settings.preset)  # that, or an unknown one, is told before any work
     report = Report.begin(studio.pack, settings, studio.options.thread_count)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import OutputError, SettingsError, TalkreelError
-from pipeline.render import check_output
+from pipeline.render import check_film
 
 from .batch_list import Row
 from .client import Client, Job
@@ -105,7 +105,7 @@ class Batch:
                 except JobNotFoundError:
                     pass  # forgotten meanwhile: once more
         try:
-            check_output(row.output)
+            check_film(row.output)
             job = patiently(lambda: self.client.submit(row.portrait, row.audio, **row.settings))
         except FleetUnreachableError:
             raise

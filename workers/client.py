@@ -17,7 +17,7 @@ from .app import create_app
 from .broker import Broker
 from .config import PRIORITIES
 from .connections import Connections
-from .errors import FleetUnreachableError
+from .errors import FleetFullError, FleetUnreachableError
 from .fleet import JOB_LIFETIME, Fleet
 from .followed_job import Event, Job
 from .inputs import Source, named, read_input
@@ -58,7 +58,7 @@ class Client:
 
         Raises:
             InputError: inputs or settings cannot be used; nothing was queued.
-            FleetUnreachableError: a Redis server does not answer.
+            FleetUnreachableError: a Redis server does not answer. FleetFullError: one has no room for the inputs.
         """
         chosen = Settings.from_json({**Settings().to_json(), **settings})
         if priority not in PRIORITIES:
@@ -89,7 +89,7 @@ class Client:
         self.fleet.store.put(order.portrait, picture, job=job, lifetime=JOB_LIFETIME)
         self.fleet.store.put(order.audio, sound, job=job, lifetime=JOB_LIFETIME)
         self.fleet.jobs.create(order)
-        with suppress(FleetUnreachableError):  # the job is on the fleet: its supervisor sends what was not
+        with suppress(FleetUnreachableError, FleetFullError):  # it is on the fleet: the supervisor sends the rest
             self.fleet.advance(job)
         return Job(self.fleet, job)
 

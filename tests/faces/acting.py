@@ -165,7 +165,12 @@ def face_files(names: Sequence[str] = ()) -> list[Path]:
     """The set's portraits, or those of these names; a path stands for itself."""
     if not names:
         return sorted(FACES.glob("*.jpg"))
-    return [Path(name) if Path(name).exists() else FACES / f"{name}.jpg" for name in names]
+    files = [Path(name) if Path(name).exists() else FACES / f"{name}.jpg" for name in names]
+    for file in files:
+        if not file.exists():
+            there = ", ".join(face.stem for face in sorted(FACES.glob("*.jpg")))
+            raise SystemExit(f"there is no face {file.stem}; give a file, or one of {there}")
+    return files
 
 
 def each_face(job: Callable[[Path], T], files: Sequence[Path], processes: int) -> Iterator[T]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import OutputError
-from pipeline.render import check_output
+from pipeline.render import check_film, check_output
 
 
 def test_bad_places_for_the_film(tmp_path: Path) -> None:
@@ -29,3 +29,14 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # for the superuser every folder is writable
     with pytest.raises(OutputError, match="cannot be written to; give another place"):
         check_output(tmp_path / "film.webm")
+
+
+@pytest.mark.parametrize("name", ["film.mp4", "film.MOV", "film.mkv", "film.gif", "film.png", "film.wav"])
+def test_a_name_of_another_format(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError, match=r"would be a WebM by another format's name; call it film\.webm"):
+        check_film(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["film.webm", "film.WEBM", "film", "film.part", "talk.2", "film.mp4.new"])
+def test_names_of_films(tmp_path: Path, name: str) -> None:
+    assert check_film(tmp_path / name) == tmp_path / name

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pipeline.render import check_output
+from pipeline.render import check_film
 
 from ..client import Job
 from ..errors import JobNotFoundError
@@ -45,7 +45,7 @@ class FetchCommand(_OneJob):
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.webm")
 
     def run(self, args: argparse.Namespace) -> int:
-        check_output(args.output)
+        check_film(args.output)
         film = self.job(args).result(args.output)
         show(args, {"job": args.job, "bytes": len(film), "path": str(args.output)}, f"{args.output}: {len(film)} bytes")
         return 0
