@@ -36,18 +36,6 @@ AHEAD = 8
 """Frames made ahead of the encoder; more would only cost memory."""
 
 
-def check_film(path: Path) -> Path:
-    """`check_output` for a film.
-
-    Raises:
-        OutputError: as there, or its name is that of another format: players go by the name.
-    """
-    kind = mimetypes.guess_type(path.name)[0] or ""
-    if kind.startswith(("video/", "audio/", "image/")) and kind != "video/webm":
-        raise OutputError(f"{path} would be a WebM by another format's name; call it {path.with_suffix('.webm').name}")
-    return check_output(path)
-
-
 def check_output(path: Path) -> Path:
     """The place where the film (or its report) shall appear, before any work is begun.
 
@@ -73,11 +61,21 @@ def check_output(path: Path) -> Path:
     return path
 
 
-def check_inputs_stay(output: Path, *inputs: str | Path | BinaryIO) -> None:
-    """Raises OutputError: the film would replace one of these files."""
+def check_film(path: Path, *inputs: str | Path | BinaryIO) -> Path:
+    """`check_output` of a film of these inputs.
+
+    Raises:
+        OutputError: as there, the film would replace an input, or its name is that of another format, by which
+            players would go.
+    """
+    check_output(path)
     for source in inputs:
-        if isinstance(source, str | Path) and output.exists() and Path(source).exists() and output.samefile(source):
-            raise OutputError(f"{output} is an input too, which the film would replace; give it another name")
+        if isinstance(source, str | Path) and path.exists() and Path(source).exists() and path.samefile(source):
+            raise OutputError(f"{path} is an input too, which the film would replace; give it another name")
+    kind = mimetypes.guess_type(path.name)[0] or ""
+    if kind.startswith(("video/", "audio/", "image/")) and kind != "video/webm":
+        raise OutputError(f"{path} would be a WebM by another format's name; call it {path.with_suffix('.webm').name}")
+    return path
 
 
 def _opened(source: str | Path | BinaryIO) -> Path | BinaryIO:
@@ -123,8 +121,7 @@ def render(
     begun, clock = time.perf_counter(), Deadline(deadline)
     settings = settings or Settings()
     studio = studio or Studio(pack if isinstance(pack, Pack) else open_pack(pack), options or RuntimeOptions())
-    output = check_film(Path(output))
-    check_inputs_stay(output, portrait, audio)
+    output = check_film(Path(output), portrait, audio)
     studio.require_memory(settings.preset)  # that, or an unknown one, is told before any work
     report = Report.begin(studio.pack, settings, studio.options.thread_count)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.cli.render import add_deadline, add_settings, read_settings
 from pipeline.errors import SettingsError
 from pipeline.packs.store import DEFAULT_PACK
-from pipeline.render import check_film, check_inputs_stay
+from pipeline.render import check_film
 
 from ..config import PRIORITIES
 from ..errors import FleetUnreachableError
@@ -38,8 +38,7 @@ class SubmitCommand:
         if args.output:
             if not args.wait:
                 raise SettingsError("--output is written only with --wait; add that, or take the film later with fetch")
-            check_film(args.output)
-            check_inputs_stay(args.output, args.portrait, args.audio)
+            check_film(args.output, args.portrait, args.audio)
         job = connected(args).submit(
             args.portrait,
             args.audio,
