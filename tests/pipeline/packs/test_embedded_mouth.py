@@ -162,6 +162,17 @@ def test_teeth_behind_a_pucker_look_like_no_lip(smiling: Actor) -> None:
     assert inside < 0.45 * lip
 
 
+def test_teeth_go_behind_lips_that_round_and_are_no_grey_glass_in_between(smiling: Actor) -> None:
+    """They grew darker where they were, in steps of 0.71 and 0.51."""
+    poses = [Pose({"mouthPucker": 0.8 * k, "mouthFunnel": 0.4 * k, "jawOpen": 0.25}) for k in np.linspace(0, 1, 11)]
+    light = []
+    for keypoints, frame in zip(smiling.keypoints(poses), smiling.act(*poses), strict=True):
+        x, y = in_pixels(keypoints)[UPPER, :2].astype(int)
+        light.append(frame[y + 3 : y + 9, x - 12 : x + 13].mean((1, 2)).max())
+    assert light[-1] < 0.4 * light[0]
+    assert all(step > 0.85 * light[0] or step < 0.4 * light[0] for step in light)
+
+
 def test_the_dark_corner_of_a_smile_is_no_dot_beside_a_pucker(kofi: Actor) -> None:
     """0.80 of the skin's light, as his lips are no further apart than in his smile."""
     (keypoints,), (frame,) = kofi.keypoints([POSES["oo"]]), kofi.act(POSES["oo"])

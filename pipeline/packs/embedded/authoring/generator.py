@@ -17,7 +17,7 @@ from .edges import as_distance, beyond, light, parted
 from .eye_patches import EyePatches
 from .guard import guarded
 from .head_frame import HeadFrame
-from .lip_motion import between_lips, folds_flatten, like_photo, line_fades
+from .lip_motion import folds_flatten, light_behind, like_photo, line_fades, pucker, teeth_covered
 from .placement import Patch, centres, extent
 from .sampling import dense_scale, linear, pool, sample_dense
 from .smile_fold import POOL
@@ -89,7 +89,8 @@ class Generator:
         apart = parted(below_upper, above_lower)
         seen, uncovered = beyond(above_lower + apart), beyond(below_upper + apart)
         opening, as_photo = seen * uncovered, like_photo(g, source, driving)
-        inside = self._inside_mouth(moves, driving, mouth, opening, as_photo) * between_lips(g, source, driving)
+        puckered = pucker(g, source, driving)
+        inside = self._inside_mouth(moves, driving, mouth, opening, as_photo, puckered) * light_behind(puckered)
         below = colour + self._widen((inside - self._narrow(colour)) * self._narrow(seen))
         # Folds reach from beside the upper lip to beside the lower one.
         on_either = self._over(on_head, on_jaw, uncovered.reshape(1, mouth.height, mouth.width, 1))
@@ -113,11 +114,14 @@ class Generator:
     def _layer(self, name: str) -> Value:
         return pool(self.tensors[name], self.shrink)
 
-    def _inside_mouth(self, moves: Value, driving: Value, patch: Patch, opening: Value, as_photo: Value) -> Value:
+    def _inside_mouth(
+        self, moves: Value, driving: Value, patch: Patch, opening: Value, as_photo: Value, puckered: Value
+    ) -> Value:
         """[1, 3, h, w] in INSIDE the upper teeth over the cavity, what is drawn in the light through the opening."""
         g, part = self.g, patch.part(INSIDE)
         height = MOUTH.height // self.shrink
-        teeth = linear(self._layer("teeth_layer"), self._rigid_map(moves, 0, part), height)
+        behind_lip = self._rigid_map(moves, 0, part, raised=teeth_covered(puckered, driving))
+        teeth = linear(self._layer("teeth_layer"), behind_lip, height)
         cavity = linear(self._layer("cavity_layer"), self._rigid_map(moves, 1, part), height)
         own = cavity[:, 6:7] * as_photo
         drawn = cavity[:, 0:3]
@@ -149,13 +153,14 @@ class Generator:
         top, left, bottom, right = INSIDE.over(self.shrink).margins(Window(0, 0, *MOUTH_PATCH).over(self.shrink))
         return self.g.op("Pad", image, np.array([0, 0, top, left, 0, 0, bottom, right]))
 
-    def _rigid_map(self, moves: Value, layer: int, patch: Patch) -> Value:
-        """[1, h, w, 2] source position in MOUTH for each pixel of a patch: inverse of an affine motion of the crop."""
+    def _rigid_map(self, moves: Value, layer: int, patch: Patch, raised: Value | float = 0.0) -> Value:
+        """[1, h, w, 2] source position in MOUTH for each pixel of a patch: inverse of an affine motion of the crop;
+        `raised` by so many crop units."""
         g = self.g
         corners = (self.tensors["mouth_weights"][3 * layer : 3 * layer + 3]) @ moves
         along_x, along_y = (corners[1] - corners[0]) * 0.5, (corners[2] - corners[0]) * 0.5
-        shift = corners[0] + along_x + along_y
         a, b, c, d = along_x[0] + 1, along_y[0], along_x[1], along_y[1] + 1
+        shift = corners[0] + along_x + along_y - g.concat([b.reshape(1), d.reshape(1)], axis=0) * raised
         determinant = a * d - b * c
         determinant = g.where(determinant.abs() < WIDEST_SQUEEZE, WIDEST_SQUEEZE, determinant)
         inverse = g.concat([v.reshape(1) for v in (d, -c, -b, a)], axis=0).reshape(2, 2) / determinant

@@ -8,8 +8,12 @@ from .anatomy import EYES, LIP_MIDDLE, LOWER_INNER, MOUTH_CORNERS, UPPER_INNER
 from .mouth_interior import EYES_TO_MOUTH
 from .writer import Graph, Value
 
-KEPT_OUT = np.array([1.2, 1.6, 1.7], np.float32).reshape(1, 3, 1, 1)
-"""By what power of e puckered lips keep the light out, RGB: teeth lit more look like a part of the lip."""
+KEPT_OUT = np.array([0.6, 0.8, 0.85], np.float32).reshape(1, 3, 1, 1)
+"""By what power of e puckered lips keep the light out, RGB."""
+
+COVERED = 0.13
+"""How much of the upper teeth puckered lips, which reach over them, cover, in distances of the outer corners of the
+eyes: dark ones behind lips that open and widen look like glass."""
 
 ROUND, AT_REST = 0.68, 0.95
 """Widths of puckered lips and of lips at rest, to the mean of the portrait's mouth and an average one."""
@@ -63,19 +67,29 @@ def folds_flatten(g: Graph, source: Value, driving: Value) -> Value:
     return g.smoothstep((1 - _width_share(source, driving)) / DRAWN_IN)
 
 
-def between_lips(g: Graph, source: Value, driving: Value) -> Value:
-    """[1, 3, 1, 1] light that is left behind lips drawn together: they reach forwards and stand in its way."""
+def light_behind(puckered: Value) -> Value:
+    """[1, 3, 1, 1] light that is left behind puckered lips: they reach forwards and stand in its way."""
+    return (puckered * puckered * -KEPT_OUT).exp()
+
+
+def teeth_covered(puckered: Value, driving: Value) -> Value:
+    """[] by how much the upper lip comes down over the teeth, crop units."""
+    return puckered * _distance(driving, OUTER_EYES) * COVERED
+
+
+def pucker(g: Graph, source: Value, driving: Value) -> Value:
+    """[] 0..1, how far lips are drawn together, beyond what they are in the portrait."""
     own = _distance(source, MOUTH_CORNERS) / _distance(source, OUTER_EYES)
     usual = (own * EYES_TO_MOUTH).sqrt()
 
-    def kept_out(points: Value) -> Value:
+    def drawn_together(points: Value) -> Value:
         across, gap = (
             _distance(points, pair) / _distance(points, OUTER_EYES) / usual for pair in (MOUTH_CORNERS, MIDDLE)
         )
         round_, open_ = (across - ROUND) / (AT_REST - ROUND), (gap - NARROW) / (TALL - NARROW)
         return (1 - g.smoothstep(round_)) * (1 - g.smoothstep(open_))
 
-    return ((kept_out(driving) - kept_out(source)).clip(0, None) * -KEPT_OUT).exp()
+    return (drawn_together(driving) - drawn_together(source)).clip(0, None)
 
 
 def _width_share(source: Value, driving: Value) -> Value:
