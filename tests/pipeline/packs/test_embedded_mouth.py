@@ -170,7 +170,7 @@ def test_teeth_go_behind_lips_that_round_and_are_no_grey_glass_in_between(smilin
         x, y = in_pixels(keypoints)[UPPER, :2].astype(int)
         light.append(frame[y + 3 : y + 9, x - 12 : x + 13].mean((1, 2)).max())
     assert light[-1] < 0.4 * light[0]
-    assert all(step > 0.85 * light[0] or step < 0.4 * light[0] for step in light)
+    assert all(step > 0.8 * light[0] or step < 0.4 * light[0] for step in light)
 
 
 def test_the_dark_corner_of_a_smile_is_no_dot_beside_a_pucker(kofi: Actor) -> None:

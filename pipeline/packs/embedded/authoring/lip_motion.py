@@ -15,6 +15,9 @@ COVERED = 0.13
 """How much of the upper teeth puckered lips, which reach over them, cover, in distances of the outer corners of the
 eyes: dark ones behind lips that open and widen look like glass."""
 
+COVERS = (0.3, 0.6)
+"""How far puckered lips are that begin to cover the teeth, and that cover them: a funnel's show them."""
+
 ROUND, AT_REST = 0.68, 0.95
 """Widths of puckered lips and of lips at rest, to the mean of the portrait's mouth and an average one."""
 
@@ -69,12 +72,14 @@ def folds_flatten(g: Graph, source: Value, driving: Value) -> Value:
 
 def light_behind(puckered: Value) -> Value:
     """[1, 3, 1, 1] light that is left behind puckered lips: they reach forwards and stand in its way."""
-    return (puckered * puckered * -KEPT_OUT).exp()
+    return (puckered * -KEPT_OUT).exp()
 
 
 def teeth_covered(puckered: Value, driving: Value) -> Value:
     """[] by how much the upper lip comes down over the teeth, crop units."""
-    return puckered * _distance(driving, OUTER_EYES) * COVERED
+    begin, end = COVERS
+    down = driving.graph.smoothstep((puckered - begin) / (end - begin))
+    return down * _distance(driving, OUTER_EYES) * COVERED
 
 
 def pucker(g: Graph, source: Value, driving: Value) -> Value:
