@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +34,13 @@ OnProgress = Callable[[str, int, int], None]
 AHEAD = 8
 """Frames made ahead of the encoder; more would only cost memory."""
 
+OTHER_FORMATS = {
+    ".3gp", ".asf", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts", ".wmv",
+    ".apng", ".avif", ".gif", ".jpeg", ".jpg", ".png", ".webp",
+    ".flac", ".m4a", ".mka", ".mp3", ".ogg", ".opus", ".wav",
+}  # fmt: skip
+"""Ends of the names of films, pictures and sounds that are no WebM."""
+
 
 def check_output(path: Path) -> Path:
     """The place where the film (or its report) shall appear, before any work is begun.
@@ -65,17 +71,21 @@ def check_film(path: Path, *inputs: str | Path | BinaryIO) -> Path:
     """`check_output` of a film of these inputs.
 
     Raises:
-        OutputError: as there, the film would replace an input, or its name is that of another format, by which
-            players would go.
+        OutputError: as there, as in `check_film_name`, or the film would replace an input.
     """
     check_output(path)
     for source in inputs:
-        if isinstance(source, str | Path) and path.exists() and Path(source).exists() and path.samefile(source):
+        # os.path.exists, unlike Path's, says no of a name that cannot be.
+        if isinstance(source, str | Path) and path.exists() and os.path.exists(source) and path.samefile(source):
             raise OutputError(f"{path} is an input too, which the film would replace; give it another name")
-    kind = mimetypes.guess_type(path.name)[0] or ""
-    if kind.startswith(("video/", "audio/", "image/")) and kind != "video/webm":
-        raise OutputError(f"{path} would be a WebM by another format's name; call it {path.with_suffix('.webm').name}")
+    check_film_name(path)
     return path
+
+
+def check_film_name(path: Path) -> None:
+    """Raises OutputError: a film's name is that of another format, by which players would go."""
+    if path.suffix.lower() in OTHER_FORMATS:
+        raise OutputError(f"{path} would be a WebM by another format's name; call it {path.with_suffix('.webm').name}")
 
 
 def _opened(source: str | Path | BinaryIO) -> Path | BinaryIO:

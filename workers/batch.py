@@ -6,6 +6,7 @@ Beside the list lies LIST.state.json: for each output the job that makes it and 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 from pipeline.errors import OutputError, SettingsError, TalkreelError
 from pipeline.render import check_film
+from pipeline.whole_file import write_whole
 
 from .batch_list import Row
 from .client import Client, Job
@@ -67,10 +69,11 @@ class Batch:
         """Outcomes as they come.
 
         Raises:
-            SettingsError: the state file cannot be used. FleetUnreachableError: Redis is away for long; run
-            again later.
+            SettingsError: the state file cannot be used. OutputError: it cannot be written.
+            FleetUnreachableError: Redis is away for long; run again later.
         """
         self._load()
+        self._write()  # were it not to be written, nothing may be submitted: another run would not know of it
         waiting = iter(self.rows)
         flying: dict[str, tuple[Row, Job]] = {}
         more = True
@@ -135,7 +138,7 @@ class Batch:
         return Outcome(row, state, job, data)
 
     def _load(self) -> None:
-        if not self.state_path.exists():
+        if not os.path.exists(self.state_path):  # Path's raises where the name is too long
             return
         try:
             found = json.loads(self.state_path.read_text(encoding="utf-8"))
@@ -144,12 +147,10 @@ class Batch:
             raise SettingsError(f"{self.state_path} cannot be read ({error}); remove it to begin anew") from None
 
     def _keep(self, row: Row, progress: Progress) -> None:
-        """Raises OutputError: the state file cannot be written."""
         self._progress[str(row.output)] = progress
-        part = self.state_path.with_name(f".{self.state_path.name}.part")
-        try:
-            text = json.dumps({output: asdict(data) for output, data in self._progress.items()}, indent=1)
-            part.write_text(text, encoding="utf-8")
-            part.replace(self.state_path)
-        except OSError as error:
-            raise OutputError(f"{self.state_path} cannot be written ({error.strerror})") from error
+        self._write()
+
+    def _write(self) -> None:
+        """Raises OutputError: the state file cannot be written."""
+        text = json.dumps({output: asdict(data) for output, data in self._progress.items()}, indent=1)
+        write_whole(self.state_path, text.encode())

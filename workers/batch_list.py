@@ -7,12 +7,14 @@ import csv
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import SettingsError, TalkreelError
+from pipeline.errors import OutputError, SettingsError, TalkreelError
+from pipeline.render import check_film_name
 from pipeline.settings import Settings, parse_background
 from pipeline.stages.film_format import exact_fps
 
@@ -77,9 +79,9 @@ def read_list(path: Path) -> list[Row]:
         if row.output in lines:
             raise SettingsError(f"{path}:{row.line}: output {row.output} is that of line {lines[row.output]} too")
         lines[row.output] = row.line
-    inputs = {file.resolve() for row in rows for file in (row.portrait, row.audio)}
+    inputs = {os.path.realpath(file) for row in rows for file in (row.portrait, row.audio)}
     for row in rows:
-        if row.output.resolve() in inputs:
+        if os.path.realpath(row.output) in inputs:
             where = f"{path}:{row.line}: output {row.output}"
             raise SettingsError(f"{where} is an input too, which the film would replace; give it another name")
     return rows
@@ -110,6 +112,8 @@ def _row(path: Path, line: int, data: dict[str, Any]) -> Row:
     where = f"{path}:{line}"
     if missing := [name for name in FILES if not isinstance(data.get(name), str)]:
         raise SettingsError(f"{where}: {', '.join(missing)} missing; every line names {', '.join(FILES)}")
+    if bad := [name for name in FILES if "\0" in data[name]]:
+        raise SettingsError(f"{where}: {', '.join(bad)} holds a NUL, which no file's name does")
     settings = {name: value for name, value in data.items() if name not in FILES}
     if unknown := sorted(set(settings) - set(FROM_TEXT)):
         raise SettingsError(f"{where}: {', '.join(unknown)} unknown; there are: {', '.join(FROM_TEXT)}")
@@ -128,4 +132,8 @@ def _row(path: Path, line: int, data: dict[str, Any]) -> Row:
         raise SettingsError(f"{where}: {error}") from None
     folder = path.absolute().parent
     portrait, audio, output = (folder / data[name] for name in FILES)
+    try:
+        check_film_name(output)
+    except OutputError as error:
+        raise SettingsError(f"{where}: {error}") from None
     return Row(line, portrait, audio, output, settings)

@@ -66,7 +66,8 @@ class Broker:
         """Forget delivered messages, as if they had been acknowledged."""
         tags = [message.tag for message in messages]
         if tags:
-            with self.server.errors(), self.redis.pipeline(transaction=True) as pipe:
+            # No transaction: a full server would refuse it. What is cut short is found and discarded again.
+            with self.server.errors(), self.redis.pipeline(transaction=False) as pipe:
                 pipe.zrem(UNACKED_INDEX, *tags)
                 pipe.hdel(UNACKED, *tags)
                 pipe.execute()

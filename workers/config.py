@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from pipeline.errors import SettingsError
-from pipeline.runtime.options import cores_allowed
+from pipeline.runtime.options import MOST_THREADS, cores_allowed
 
 QUEUES = ("media", "motion", "render", "encode")
 """One kind of work each, so that a fleet can give GPUs to `render` and cores to `encode`. One worker may
@@ -32,9 +32,6 @@ TALKREEL_PROCESS_MEMORY."""
 
 GRACE = 25
 """Seconds that tasks have to finish on SIGTERM, before they are handed back; or TALKREEL_GRACE."""
-
-MOST_THREADS = 1024
-"""As of `render --threads`."""
 
 SOCKET_TIMEOUT = 30.0
 """Seconds without an answer after which a connection counts as broken; blocking pops take less."""

@@ -115,12 +115,12 @@ class RedisServer:
         )
 
     def check_login(self) -> None:
-        """Raises FleetUnreachableError: the server is there and does not let us in. One that is not there may come
-        later."""
+        """Raises FleetUnreachableError: the server is there and does not let us in, or has not that database. One that
+        is not there may come later."""
         with suppress(*_PASSING_ERRORS), self.client(retry=Retry(NoBackoff(), 0)) as client:
             try:
                 client.ping()
-            except redis.exceptions.AuthenticationError:
+            except (*_LOGIN_ERRORS, redis.exceptions.ResponseError):
                 with self.errors():
                     raise
 

@@ -30,7 +30,8 @@ MOST_FAULTS = 3
 """Tries of a step whose model failed; a device's fault may pass, a broken model's does not."""
 
 MOST_LACKS = 20
-"""Tries of a step that Redis stands in the way of (unreachable, or full)."""
+"""Tries of a step that something it needs is lacking for, memory or Redis (unreachable, or full), when the last one
+failed for Redis."""
 
 WAITING_PAUSE = 1.0
 """Seconds until a step looks again for what another worker is making."""
@@ -40,7 +41,8 @@ MISMATCH_PAUSE = 1.0
 waits twice as long."""
 
 MOST_REFUSALS = 10
-"""Tries of a step whose models do not fit in the memory of those workers that took it; another one may have more."""
+"""The same, when the last one failed since its models do not fit in the memory of the worker that took it; another
+worker may have more."""
 
 LONGEST_PAUSE = 60.0
 """Seconds until a step that failed for a passing reason is tried again, at most."""

@@ -1,4 +1,4 @@
-"""The writes of `jobs`, each one Lua script: all of it happens, or nothing.
+"""The writes of `jobs`, and the view of a job, each one Lua script: all of it happens at once, or nothing.
 
 Keys, of one job: 1 its head (hash), 2 its steps (hash), 3 its events (stream), 4 its counts (hash);
 5 the set of jobs that somebody has to look after. Arguments: 1 a step, 2 the job's lifetime, then each
@@ -29,6 +29,11 @@ local function late()
   return deadline > 0 and now > deadline
 end
 local state = redis.call('HGET', KEYS[1], 'state')
+"""
+
+# A transaction would be refused by a full server, even one that only reads.
+VIEW = """
+return {redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), redis.call('TIME')}
 """
 
 # 3 the status that the step must have ('': none, it was never sent), 4 the time of its last change or sign of life
@@ -181,8 +186,9 @@ END = (
     _COMMON
     + """
 if state ~= 'running' then return 0 end
-redis.call('HSET', KEYS[1], 'state', ARGV[3], 'error', ARGV[4])
+-- What needs no memory first, so that a full server lets the script write: the end of a job makes room.
 for _, key in ipairs({KEYS[1], KEYS[2], KEYS[4]}) do redis.call('EXPIRE', key, ARGV[2]) end
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'error', ARGV[4])
 tell(ARGV[5], ARGV[6])
 return 1
 """

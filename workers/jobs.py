@@ -70,7 +70,10 @@ class Jobs:
         self.redis: Any = server.client()
         self.prefix = prefix
         self.lifetime = lifetime
-        names = ("SEND", "BEGIN", "BEAT", "FINISH", "HAND_BACK", "REMAKE", "TELL", "EVENT", "DECIDE", "REPORT", "END")
+        names = (
+            "VIEW", "SEND", "BEGIN", "BEAT", "FINISH", "HAND_BACK", "REMAKE",
+            "TELL", "EVENT", "DECIDE", "REPORT", "END",
+        )  # fmt: skip
         self._scripts = {name: self.redis.register_script(getattr(job_scripts, name)) for name in names}
 
     def key(self, job: str, part: str = "") -> str:
@@ -135,11 +138,8 @@ class Jobs:
     @_in_one_line
     def view(self, job: str) -> JobView:
         """Raises JobNotFoundError: no such job (any more)."""
-        with self.redis.pipeline(transaction=True) as pipe:
-            pipe.hgetall(self.key(job))
-            pipe.hgetall(self.key(job, "steps"))
-            pipe.time()
-            head, steps, (seconds, micros) = pipe.execute()
+        *hashes, (seconds, micros) = self._run("VIEW", job, "")
+        head, steps = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in hashes)
         if b"order" not in head:
             raise JobNotFoundError(job)
         budget = json.loads(head[b"budget"]) if b"budget" in head else None
@@ -149,7 +149,7 @@ class Jobs:
             state=head[b"state"].decode(),
             error=json.loads(head[b"error"]) if head.get(b"error") else None,
             steps={name.decode(): read_step(text) for name, text in steps.items()},
-            now=float(seconds) + micros / 1e6,
+            now=float(seconds) + int(micros) / 1e6,
         )
 
     @_in_one_line

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from .broker import Broker, Delivered
 from .canvas import QUEUES, kind_of
-from .errors import JobNotFoundError
+from .errors import FleetFullError, JobNotFoundError
 from .fleet import Fleet, task_id
 from .job_view import JobView, StepState
 from .jobs import LEASE, RUNNING
@@ -132,23 +132,29 @@ class Supervisor:
         self._messages.next_round()
         for job in self.fleet.jobs.running():
             try:
-                view = self.fleet.jobs.view(job)
-            except JobNotFoundError:
-                self.fleet.jobs.cleaned(job)
-                continue
-            if view.state != RUNNING:
-                self.fleet.clean(job, view.state)
-            elif view.order.deadline and view.now > view.order.deadline:
-                self.fleet.late(job)
-            else:
-                for step, state in list(view.steps.items()):
-                    if self._due(view, step, state):
-                        self._send_again(view, step, state)
-                self.fleet.advance(job)
+                self._look_at(job)
+            except FleetFullError as error:  # another job's end makes room
+                log.warning("supervisor: job %s: %s", job, error)
         self._discard_leftovers()
         if time.monotonic() > self._sweep_at:
             self._sweep_at = time.monotonic() + SWEEP
             self.fleet.films.sweep()
+
+    def _look_at(self, job: str) -> None:
+        try:
+            view = self.fleet.jobs.view(job)
+        except JobNotFoundError:
+            self.fleet.jobs.cleaned(job)
+            return
+        if view.state != RUNNING:
+            self.fleet.clean(job, view.state)
+        elif view.order.deadline and view.now > view.order.deadline:
+            self.fleet.late(job)
+        else:
+            for step, state in list(view.steps.items()):
+                if self._due(view, step, state):
+                    self._send_again(view, step, state)
+            self.fleet.advance(job)
 
     def _due(self, view: JobView, step: str, state: StepState) -> bool:
         age = view.now - state.at

@@ -11,7 +11,7 @@ from ..errors import OutputError, SettingsError
 from ..packs.store import DEFAULT_PACK
 from ..render import check_output, render
 from ..report import Report
-from ..runtime.options import RuntimeOptions
+from ..runtime.options import MOST_THREADS, RuntimeOptions
 from ..runtime.providers import KINDS, read_rungs
 from ..settings import FRAMES, Settings, parse_background
 from ..stages.film_format import exact_fps
@@ -104,8 +104,8 @@ class RenderCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         settings = read_settings(args)
-        if args.threads is not None and not 1 <= args.threads <= 1024:
-            raise SettingsError(f"threads {args.threads} is out of range; give a number from 1 to 1024")
+        if args.threads is not None and not 1 <= args.threads <= MOST_THREADS:
+            raise SettingsError(f"threads {args.threads} is out of range; give a number from 1 to {MOST_THREADS}")
         providers = read_rungs(args.providers) if args.providers is not None else None
         options = RuntimeOptions(args.threads, providers, strict=args.strict_providers)
         if args.report:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from .providers import Rung
 
+MOST_THREADS = 1024
+"""Of one model; more is a slip of the pen."""
+
 
 @dataclass(frozen=True)
 class RuntimeOptions:

@@ -31,6 +31,11 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.
         check_output(tmp_path / "film.webm")
 
 
+def test_an_input_whose_name_cannot_be_is_no_fault_of_the_film_s(tmp_path: Path) -> None:
+    (tmp_path / "film.webm").touch()
+    assert check_film(tmp_path / "film.webm", "x" * 300) == tmp_path / "film.webm"
+
+
 @pytest.mark.parametrize("name", ["film.mp4", "film.MOV", "film.mkv", "film.gif", "film.png", "film.wav"])
 def test_a_name_of_another_format(tmp_path: Path, name: str) -> None:
     with pytest.raises(OutputError, match=r"would be a WebM by another format's name; call it film\.webm"):

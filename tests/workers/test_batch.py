@@ -54,9 +54,14 @@ def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:
         ("portrait,audio,output,strength\np,a,o,9\n", r"list\.csv:2: strength 9.* is out of range"),
         ("portrait,audio,output\np,a,o\np,a,o\n", "is that of line 2 too"),
         ("portrait,audio,output\np,a,o\nq,b,./p\n", r"list\.csv:3: output .*p is an input too"),
+        (
+            "portrait,audio,output\np,a,o\nq,b,o.MP4\n",
+            r"list\.csv:3: .*o.MP4 would be a WebM .*call it o.webm",
+        ),
         ("portrait,audio,output\np,a,o,7\n", "more cells"),
         ("portrait,audio,output\n", "holds no jobs"),
         ('{"portrait": 1}\n', "portrait, audio, output missing"),
+        ('{"portrait": "p\\u0000", "audio": "a", "output": "o\\u0000"}\n', "portrait, output holds a NUL"),
         ("{oops\n", r"list\.csv:1: not JSON"),
     ],
 )
@@ -64,6 +69,13 @@ def test_a_list_that_cannot_be_used_names_the_line(text: str, message: str, tmp_
     (tmp_path / "list.csv").write_text(text)
     with pytest.raises(SettingsError, match=message):
         read_list(tmp_path / "list.csv")
+
+
+def test_a_portrait_that_is_a_link_to_itself_is_that_row_s_own_fault(tmp_path: Path) -> None:
+    (tmp_path / "loop.png").symlink_to("loop.png")
+    (tmp_path / "list.csv").write_text("portrait,audio,output\nloop.png,a,o\n")
+    (row,) = read_list(tmp_path / "list.csv")
+    assert row.portrait == tmp_path / "loop.png"
 
 
 def test_a_list_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,6 +129,18 @@ def test_a_list_is_worked_through_and_taken_up_again(
     jobs.write_text("\n".join(map(json.dumps, rows)))
     assert main(command) == 0
     assert capsys.readouterr().err.strip() == "1 done, 2 kept, 0 failed"
+
+
+def test_nothing_is_submitted_where_it_cannot_be_remembered(
+    fleet: TestFleet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every try submitted the first row once more. With `.state.json` the name is longer than a file's may be."""
+    path = tmp_path / f"{'x' * 243}.csv"
+    path.write_text(f"portrait,audio,output\n{PORTRAIT},{cut_voice(tmp_path / 'v.wav', 1)},o.webm\n")
+    before = [job.id for job in fleet.client().jobs()]
+    assert main(["batch", str(path), "--url", fleet.server.url]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert [job.id for job in fleet.client().jobs()] == before
 
 
 def test_films_may_lie_in_a_folder(fleet: TestFleet, tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from pipeline.cli.main import main
+from pipeline.errors import OutputError
 from tests.workers.fleet import PORTRAIT, WAIT, TestFleet, cut_voice, made_here, running_fleet, wait_until
+from workers.client import Job
 from workers.commands import submit
 
 FAST = ["--preset", "preview", "--frame", "crop", "--fps", "5"]
@@ -105,6 +107,21 @@ def test_who_is_interrupted_while_waiting_is_told_the_job(
     job = shell.json("jobs")[-1]["job"]
     assert code == 130
     assert err.splitlines()[0] == f"job {job} goes on without us; talkreel cancel {job} stops it"
+    assert shell("cancel", job)[0] == 0
+
+
+def test_who_cannot_fetch_a_finished_film_is_told_the_job(
+    fleet: TestFleet, shell: Shell, voice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(job: Any, path: Path) -> None:
+        raise OutputError(f"{path} cannot be written")
+
+    monkeypatch.setattr(submit, "follow", lambda job, *, quiet: {"notes": []})
+    monkeypatch.setattr(Job, "result", full)
+    code, _, err = shell("submit", PORTRAIT, voice, *FAST, "--seed", "4", "--wait", "-o", tmp_path / "film.webm")
+    job = shell.json("jobs")[-1]["job"]
+    assert code == 2
+    assert err.splitlines()[0] == f"job {job} is done; fetch its film: talkreel fetch {job} -o FILE.webm"
     assert shell("cancel", job)[0] == 0
 
 

@@ -193,9 +193,11 @@ def test_tls_where_the_server_has_none_and_the_other_way(redis_server: RedisServ
 
 
 def test_a_database_that_the_server_has_not(redis_server: RedisServer) -> None:
-    assert "refuses us: DB index is out of range; give a database that it has, not 99" in refusal(
-        replace(redis_server.address, db=99)
-    )
+    nowhere = replace(redis_server.address, db=99)
+    text = "refuses us: DB index is out of range; give a database that it has, not 99"
+    assert text in refusal(nowhere)
+    with pytest.raises(FleetUnreachableError, match=text):
+        nowhere.check_login()
 
 
 def test_nobody_there() -> None:

@@ -208,3 +208,27 @@ def test_a_broker_that_is_away_costs_nothing_but_time() -> None:
         server.stop()
         with pytest.raises(FleetUnreachableError):
             Supervisor(fleet).look()
+
+
+def test_a_full_server_is_emptied_of_what_ended_jobs_held() -> None:
+    """A job that could not be sent came first and ended the round, each time."""
+    with RedisServer() as server, server.client() as redis:
+        fleet, _app = fleet_on(server)
+        for job in ("first", "second"):
+            fleet.jobs.create(order(job, submitted=fleet.jobs.now()))
+        fleet.store.put("input:p", bytes(1 << 20), job="second", lifetime=60)
+        fleet.jobs.end("second", "cancelled")
+        redis.config_set("maxmemory", 1)
+        Supervisor(fleet).look()
+        assert fleet.store.usage("second") == {}
+
+
+def test_a_job_is_cancelled_to_empty_a_full_server() -> None:
+    with RedisServer() as server, server.client() as redis:
+        fleet, _app = fleet_on(server)
+        fleet.jobs.create(order(submitted=fleet.jobs.now()))
+        fleet.store.put("input:p", bytes(1 << 20), job="job", lifetime=60)
+        redis.config_set("maxmemory", redis.info("memory")["used_memory"] - (1 << 19))
+        fleet.end("job", "cancelled")
+        assert fleet.jobs.state("job") == "cancelled"
+        assert fleet.store.usage("job") == {}

@@ -13,10 +13,12 @@ import termios
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.workers.fleet import ROOT, WAIT, TestFleet, cut_voice, running_fleet, wait_until
+from workers.commands import watch
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -59,6 +61,36 @@ class Terminal:
         self._reader.join()
         os.close(self._end)
         return self.process.returncode, out.decode()
+
+
+class SilentJob:
+    """A job whose server does not answer."""
+
+    id = "silent"
+
+    def __init__(self) -> None:
+        self.asked, self.answered = threading.Event(), threading.Event()
+
+    def status(self) -> dict[str, Any]:
+        self.asked.set()
+        self.answered.wait(20)
+        return {"stalled": []}
+
+    def wait(self, on_event: object) -> dict[str, Any]:
+        assert self.asked.wait(WAIT)
+        raise KeyboardInterrupt
+
+
+def test_who_goes_waits_for_no_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C took 37 s."""
+    monkeypatch.setattr(watch, "LOOK", 0.01)
+    job, looks = SilentJob(), set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        watch.follow(job, quiet=True)  # type: ignore[arg-type]
+    (look,) = set(threading.enumerate()) - looks
+    assert look.is_alive()
+    job.answered.set()
+    look.join(WAIT)
 
 
 @pytest.fixture(scope="module")

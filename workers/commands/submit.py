@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 from pipeline.cli.render import add_deadline, add_settings, read_settings
-from pipeline.errors import SettingsError
+from pipeline.errors import SettingsError, TalkreelError
 from pipeline.packs.store import DEFAULT_PACK
 from pipeline.render import check_film
 
 from ..config import PRIORITIES
 from ..errors import FleetUnreachableError
+from ..patience import patiently
 from .common import add_fleet, connected, show
 from .watch import follow
 
@@ -56,6 +57,10 @@ class SubmitCommand:
             print(f"job {job.id} goes on without us; talkreel cancel {job.id} stops it", file=sys.stderr)
             raise
         if args.output:
-            job.result(args.output)
+            try:
+                patiently(lambda: job.result(args.output))
+            except TalkreelError:
+                print(f"job {job.id} is done; fetch its film: talkreel fetch {job.id} -o FILE.webm", file=sys.stderr)
+                raise
         show(args, {"job": job.id, "report": report}, "\n".join([str(args.output or job.id), *report["notes"]]))
         return 0

@@ -17,6 +17,9 @@ from .common import add_fleet, connected, show, standstill
 LOOK = 5.0
 """Seconds between two looks for steps that stand still."""
 
+PARTING = 0.5
+"""Seconds that a look may still take when nobody follows the job any more."""
+
 
 def follow(job: Job, *, quiet: bool) -> dict[str, Any]:
     """Show a job's progress until it ends; the report. Raises what `Job.wait` raises."""
@@ -41,7 +44,7 @@ def _standstills(job: Job, tell: Callable[[str], None]) -> Iterator[None]:
         while not over.wait(LOOK):
             with suppress(TalkreelError):  # who waits for the job says that Redis is away
                 for item in job.status()["stalled"]:
-                    if (name := (item["step"], item["status"])) not in told:
+                    if (name := (item["step"], item["status"])) not in told and not over.is_set():
                         told.add(name)
                         tell(f"job {job.id}: {standstill(item)}")
 
@@ -51,7 +54,7 @@ def _standstills(job: Job, tell: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join()
+        thread.join(PARTING)  # it may wait for a Redis that is silent, and nobody waits for it then
 
 
 class WatchCommand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .sampling import pool
 from .windows import SIZE
 from .writer import Graph, Value
 
@@ -52,10 +53,6 @@ def rounded(value: Value) -> Value:
     return value.graph.op("Round", value.clip(0, 1) * 255) * (1 / 255)
 
 
-def halved(image: Value) -> Value:
-    return image.graph.op("AveragePool", image, kernel_shape=[2, 2], strides=[2, 2])
-
-
 def mean(image: Value, radius: int) -> Value:
     """Means of squares about each pixel, of those of their pixels that are in the image: of rows, then of columns."""
     side = 2 * radius + 1
@@ -69,7 +66,7 @@ def spread(g: Graph, image: Value, channels: int, hidden: Value, finest: int) ->
     shown = 1 - hidden
     levels = [(image * shown, shown)]
     for _ in range(LEVELS):
-        levels.append((halved(levels[-1][0]), halved(levels[-1][1])))
+        levels.append((pool(levels[-1][0], 2), pool(levels[-1][1], 2)))
     colours = None
     for level in range(LEVELS, finest - 1, -1):
         here, weight = levels[level]
@@ -104,7 +101,7 @@ def grain(g: Graph, image: Value, hidden: Value) -> Value:
 
 def _least_around(g: Graph, energy: Value, shown: Value) -> Value:
     """[1, 1, 512, 512] the variance of the most even place about each place, carried on over what is hidden."""
-    cells = halved(halved(halved(g.concat([energy, shown], axis=1))))
+    cells = pool(pool(pool(g.concat([energy, shown], axis=1), 2), 2), 2)
     known = (cells[:, 1:2] > 0.6).cast()
     variance = cells[:, 0:1] / (cells[:, 1:2] + 1e-4) * known + (1 - known)
     side = 2 * EVEN_REACH + 1

@@ -8,7 +8,7 @@ Lengths are pixels of 512.
 from __future__ import annotations
 
 from .regions import MouthRegion
-from .sampling import sample
+from .sampling import highest, sample
 from .writer import Graph, Value
 
 REACH = 0.055
@@ -50,7 +50,7 @@ def line_darkness(
         distance = g.maximum(beyond * 0.5, -beyond)
         near = 1 - step((distance / reach - 0.5) / 0.5)
         bright = colour.mean(1, keep=True)
-        around = g.op("MaxPool", bright, kernel_shape=[AROUND, AROUND], strides=[1, 1], pads=[AROUND // 2] * 4)
+        around = highest(bright, AROUND)
         lightest = g.minimum(expected + (mixed - expected) * outside, around[0, 0] + LIGHTER)
         return (lightest - bright[0, 0]).clip(0, None) * near * share
 

@@ -15,8 +15,9 @@ import numpy as np
 import onnx
 
 from .anatomy import MESH_POINTS
-from .background_fill import COARSE, FINE, HALF, enlarged_to, grain, halved, mean, rounded, spread
+from .background_fill import COARSE, FINE, HALF, enlarged_to, grain, mean, rounded, spread
 from .head_motion import Outline
+from .sampling import highest, pool
 from .stray_hair import REACH, stray_hair
 from .writer import Graph, Value
 
@@ -67,7 +68,7 @@ class Matte:
 
 def matte(g: Graph, image: Value, points: Value) -> Matte:
     """The matte of a photo [1, 3, 512, 512] with the face's landmarks [478, 3] in pixels."""
-    small = halved(image)
+    small = pool(image, 2)
     seen = g.splice(_segmenter(), small)
     found = _face_covered(g, seen, points)
     coverage = _along_edges(g, seen, small)
@@ -112,8 +113,7 @@ def _along_edges(g: Graph, seen: Value, small: Value) -> Value:
 
 def _about(g: Graph, coverage: Value, reach: int) -> Value:
     """[1, 1, 256, 256] 1 where the person is, and so many pixels of HALF around."""
-    side = 2 * reach + 1
-    near = g.op("MaxPool", coverage, kernel_shape=[side, side], pads=[reach] * 4, strides=[1, 1])
+    near = highest(coverage, 2 * reach + 1)
     low, high = UNSURE
     return mean(g.smoothstep((near - low) / (high - low)), 1)
 
@@ -121,7 +121,7 @@ def _about(g: Graph, coverage: Value, reach: int) -> Value:
 def _unlike(g: Graph, image: Value, hidden: Value) -> Value:
     """[1, 1, 512, 512] 1 where the photo has colours that the background around, where it is not hidden, has not."""
     shown = 1 - hidden
-    sums = mean(halved(halved(g.concat([image * shown, shown], axis=1))), 4)
+    sums = mean(pool(pool(g.concat([image * shown, shown], axis=1), 2), 2), 4)
     varies = image - enlarged_to(sums[:, 0:3] / (sums[:, 3:4] + 1e-4), 3)
     variance = spread(g, (varies * varies).sum(1, keep=True), 1, hidden, COARSE)
     away = image - spread(g, image, 3, hidden, FINE)

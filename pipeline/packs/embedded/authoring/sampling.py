@@ -54,6 +54,11 @@ def pool(layer: Value, shrink: int) -> Value:
     return layer.graph.op("AveragePool", layer, kernel_shape=[shrink, shrink], strides=[shrink, shrink])
 
 
+def highest(image: Value, side: int) -> Value:
+    """The highest value in a square of `side` (odd) pixels about each one."""
+    return image.graph.op("MaxPool", image, kernel_shape=[side, side], strides=[1, 1], pads=[side // 2] * 4)
+
+
 def linear(layer: Value, where: Value, side: int) -> Value:
     """Linear samples of a layer at places in window units, carried on beyond its border.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .anatomy import FACE_OUTLINE, FOLDS, LOWER_LIP_ROWS, OUTER_MOUTH_CORNERS, UPPER_LIP_ROWS
 from .regions import MouthRegion, polyline
-from .sampling import pool
+from .sampling import highest, pool
 from .windows import MOUTH
 from .writer import Graph, Value
 
@@ -82,12 +82,12 @@ def fold_fill(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> Valu
     skin = (_cheeks(g, points, mouth, u, v) * (1 - _lips(g, points, mouth, u, v))).unsqueeze(0, 1)
 
     bright = here.mean(1, keep=True)
-    valley = -_highest(-_highest(bright, WIDEST), WIDEST) - bright
-    ridge = bright - _highest(-_highest(-bright, WIDEST), WIDEST)
-    unlike = _evened(_highest(g.maximum(valley, ridge), 3), 3)
+    valley = -highest(-highest(bright, WIDEST), WIDEST) - bright
+    ridge = bright - highest(-highest(-bright, WIDEST), WIDEST)
+    unlike = _evened(highest(g.maximum(valley, ridge), 3), 3)
     is_fold = g.smoothstep((unlike - UNLIKE[0]) / (UNLIKE[1] - UNLIKE[0]))
     detail = pool((photo - _enlarged(here)).mean(1, keep=True).abs(), POOL) * skin
-    rough = _highest(_evened(detail, HAIR_AROUND), HAIR_AROUND)
+    rough = highest(_evened(detail, HAIR_AROUND), HAIR_AROUND)
     skin = skin * (1 - g.smoothstep((rough - ROUGH[0]) / (ROUGH[1] - ROUGH[0])))
 
     # A membrane over the band, held by the skin beside it: begun from the mean of that around, then relaxed.
@@ -97,7 +97,7 @@ def fold_fill(g: Graph, image: Value, points: Value, mouth: MouthRegion) -> Valu
     by_photo = here * held
     for _ in range(SWEEPS):
         flat = by_photo + _evened(flat, STEP) * (1 - held)
-    flat = g.minimum(g.maximum(flat, here - DARKER), _highest(here, NEAR) + LIGHTER)
+    flat = g.minimum(g.maximum(flat, here - DARKER), highest(here, NEAR) + LIGHTER)
     inside = 1 - g.smoothstep((near - BAND[0]) / (BAND[1] - BAND[0]))
     share = inside * is_fold * skin
     # What is enlarged again is softer than the photo: so it is made up for.
@@ -133,10 +133,6 @@ def _enlarged(image: Value) -> Value:
     """[1, n, MOUTH] of a pooled image, as it is sampled in a frame."""
     scales = np.array([1, 1, POOL, POOL], np.float32)
     return image.graph.op("Resize", image, "", scales, mode="linear", coordinate_transformation_mode="half_pixel")
-
-
-def _highest(image: Value, side: int) -> Value:
-    return image.graph.op("MaxPool", image, kernel_shape=[side, side], strides=[1, 1], pads=[side // 2] * 4)
 
 
 def _evened(image: Value, side: int) -> Value:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from .anatomy import CHIN
-from .background_fill import FINE, HALF, enlarged_to, halved, mean, spread
+from .background_fill import FINE, HALF, enlarged_to, mean, spread
+from .sampling import highest, pool
 from .writer import Graph, Value
 
 REACH = 14
@@ -45,25 +46,19 @@ def stray_hair(g: Graph, image: Value, person: Value, about: Value, hidden: Valu
     """
     shown = 1 - about
     fine = image - mean(image, FINE_RADIUS)
-    energy = mean(halved((fine * fine).sum(1, keep=True)), 1)
-    cells, side = halved(energy * shown), 2 * BESIDE + 1
-    most = g.op("MaxPool", cells, kernel_shape=[side, side], pads=[BESIDE] * 4, strides=[1, 1])
+    energy = mean(pool((fine * fine).sum(1, keep=True), 2), 1)
+    most = highest(pool(energy * shown, 2), 2 * BESIDE + 1)
     most = enlarged_to(most, 1, HALF) + NO_DETAIL
     low, high = BUSIER
     busy = g.smoothstep((energy / most - low) / (high - low)) * about
-    behind = spread(g, image, 3, g.maximum(hidden, enlarged_to(_grown(busy, 1), 1)), FINE)
+    behind = spread(g, image, 3, g.maximum(hidden, enlarged_to(highest(busy, 3), 1)), FINE)
     away = image - behind
-    away = mean(halved((away * away).sum(1, keep=True)), 1)
+    away = mean(pool((away * away).sum(1, keep=True), 2), 1)
     low, high = UNLIKE
     hair = g.smoothstep((away / most - low) / (high - low)) * about
     rows = np.arange(HALF, dtype=np.float32)[:, None] * 2 + 0.5
     hair = hair * g.smoothstep((points[CHIN, 1] + BELOW_CHIN - g.constant(rows)) / BELOW_CHIN)
-    joined, passable = person, _grown(hair, 1)
+    joined, passable = person, highest(hair, 3)
     for _ in range(STEPS):
-        joined = g.maximum(person, _grown(joined, STRIDE) * passable)
-    return enlarged_to(hair * _grown(joined, 1), 1)
-
-
-def _grown(mask: Value, reach: int) -> Value:
-    side = 2 * reach + 1
-    return mask.graph.op("MaxPool", mask, kernel_shape=[side, side], pads=[reach] * 4, strides=[1, 1])
+        joined = g.maximum(person, highest(joined, 2 * STRIDE + 1) * passable)
+    return enlarged_to(hair * highest(joined, 3), 1)
