@@ -156,7 +156,8 @@ class TestFleet:
             return any(client["cmd"].startswith("xread") for client in redis.client_list())
 
     def hold(self, name: str) -> None:
-        """Let the step wait, "hold-STEP" before its work, "mid-STEP" during it; "block-STEP" as if it hung."""
+        """Let the step wait, "hold-STEP" before its work, "mid-STEP" during it; "block-STEP" as if it hung; or a
+        model, "endless-run", until it is told to end."""
         (self._holds / name).touch()
 
     def let_go(self, name: str) -> None:

@@ -2,7 +2,8 @@
 
 TALKREEL_TEST_HOLDS    a folder: a step waits before its work while hold-STEP lies in it, and after each sign of
                        progress while mid-STEP does; a process that waits has a file at-HOLD.PID. With block-STEP it
-                       waits before its work as code that hangs does: not even a cancelled job lets it go
+                       waits before its work as code that hangs does: not even a cancelled job lets it go. With
+                       endless-run, rendering waits as a model's run does: only `Studio.terminate` ends it
 TALKREEL_TEST_POISON   a seed: rendering a job of it kills the process, as running out of memory does
 TALKREEL_TEST_SLOW     seconds more that a key frame takes; frames between key frames are the key frame before, at once
 TALKREEL_TEST_ROOM     bytes that its disk takes of a film
@@ -18,6 +19,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +34,7 @@ import workers.studios
 import workers.supervisor
 import workers.tasks
 from pipeline.cli.main import main
+from pipeline.errors import RunEndedError
 from pipeline.scene import Scene
 from pipeline.studio import Studio
 from pipeline.values import KeyFrame
@@ -71,6 +74,26 @@ def install_holds(folder: Path) -> None:
 
     workers.step_task.run_step = held_step
     Work.progress = held_progress  # type: ignore[method-assign]
+
+
+def install_endless_runs(folder: Path) -> None:
+    render, terminate, ended = Scene.render, Studio.terminate, threading.Event()
+
+    def told(self: Studio) -> None:
+        ended.set()
+        terminate(self)
+
+    def check() -> None:
+        if ended.is_set():
+            raise RunEndedError("it was ended while running")
+
+    def endless(self: Scene, *args: Any, **kwargs: Any) -> Any:
+        ended.clear()
+        hold(folder, "endless-run", check)
+        return render(self, *args, **kwargs)
+
+    Studio.terminate = told  # type: ignore[method-assign]
+    Scene.render = endless  # type: ignore[method-assign]
 
 
 def install_poison(seed: int) -> None:
@@ -118,6 +141,7 @@ def install_haste(times: float) -> None:
 if __name__ == "__main__":
     if holds := os.environ.get("TALKREEL_TEST_HOLDS"):
         install_holds(Path(holds))
+        install_endless_runs(Path(holds))
     if poison := os.environ.get("TALKREEL_TEST_POISON"):
         install_poison(int(poison))
     if haste := os.environ.get("TALKREEL_TEST_HASTE"):

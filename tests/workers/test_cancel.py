@@ -74,6 +74,18 @@ def test_cancel_in_the_middle_of_a_frame(fleet: TestFleet, long_voice: Path, voi
     assert well.result() == local
 
 
+def test_a_model_that_runs_is_ended(fleet: TestFleet, voice: Path) -> None:
+    """A frame that just comes to its end would let the worker go, too: this run has none."""
+    fleet.empty()
+    fleet.hold("endless-run")
+    job = fleet.submit(voice)
+    fleet.wait_held("endless-run")
+    job.cancel()
+    wait_until(lambda: not fleet.held("endless-run") and free_again(fleet), WAIT, fleet.standing)
+    fleet.let_go("endless-run")
+    assert "is tried again" not in fleet.logs
+
+
 def test_a_deadline_ends_the_job_while_it_runs(fleet: TestFleet, long_voice: Path) -> None:
     job = fleet.submit(long_voice, preset="quality", fps=25, deadline=3)
     with pytest.raises(DeadlineError, match="deadline of 3 s"):
