@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import OutputError, SettingsError, TalkreelError
+from pipeline.errors import SettingsError, TalkreelError
 from pipeline.render import check_film
 from pipeline.whole_file import write_whole
 
@@ -125,9 +125,6 @@ class Batch:
             patiently(lambda: job.result(row.output))
         except FleetUnreachableError:
             raise
-        except OSError as error:
-            reason = OutputError(f"{row.output} cannot be written ({error.strerror})")
-            return self._end(row, "failed", job.id, reason)
         except TalkreelError as error:
             return self._end(row, "failed", job.id, error)
         return self._end(row, "done", job.id)
